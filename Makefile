@@ -1,0 +1,52 @@
+# Everything a newcomer needs: `make demo` and `make test` work on a machine with Python and make only.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+
+.PHONY: demo test check docs bench check-c clean
+
+demo: $(VENV)/.installed
+	$(BIN)/bdnn train breast-cancer --weights ternary --time-limit 30 --out demo-model.json
+	$(BIN)/bdnn info demo-model.json
+
+test: $(VENV)/.tested
+	$(BIN)/python -m pytest -q -n auto --dist worksteal
+
+check: $(VENV)/.checked
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+docs: $(VENV)/.checked
+	$(BIN)/mkdocs serve
+
+# Ratios measured side by side, minutes each; benchmarks/README.md says what they print.
+bench: $(VENV)/.tested
+	set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+
+# C and ONNX against Python on 200 random networks; takes clang and onnxruntime where they are.
+check-c: $(VENV)/.tested
+	$(BIN)/python benchmarks/deploy.py --parts equality
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: $(VENV)/bin/python pyproject.toml
+	@echo "installing bdnn into $(VENV) (a minute or two)"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@echo "compiling the search, once per installation (half a minute)"
+	$(BIN)/python -m bdnn.search.warm_up
+	touch $@
+
+$(VENV)/.tested: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[scip,gurobi,onnx,test]'
+	touch $@
+
+$(VENV)/.checked: $(VENV)/.tested
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[check,docs]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) site demo-model.json
