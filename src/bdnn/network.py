@@ -1,0 +1,195 @@
+"""A binarized network: frozen weights and thresholds, and the forward pass that decides all."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bdnn.activation import BoolArray, FloatArray, step, weighted_sums
+from bdnn.architecture import Architecture
+from bdnn.errors import DataError, ModelError
+from bdnn.packed import PackedTail
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Weights and thresholds of every layer, with the forward pass.
+
+    Unit ``j`` of layer ``k`` is on iff ``weights[k][j] @ input >= thresholds[k][j]``.
+
+    Parameters
+    ----------
+    architecture : Architecture
+    weights : tuple of arrays of shape (units, inputs)
+        Copied and made read-only.
+    thresholds : tuple of arrays of shape (units,)
+        Equal within a layer for shared thresholds, all 0 for ``thresholds="zero"``.
+    """
+
+    architecture: Architecture
+    weights: tuple[FloatArray, ...]
+    thresholds: tuple[FloatArray, ...]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", tuple(_frozen(W) for W in self.weights))
+        object.__setattr__(self, "thresholds", tuple(_frozen(t) for t in self.thresholds))
+        self._check()
+
+    def __reduce__(self) -> tuple[type[Network], tuple[object, ...]]:
+        # Through the constructor, since arrays come out of a pickle writable.
+        return Network, (self.architecture, self.weights, self.thresholds)
+
+    def _check(self) -> None:
+        shape = self.architecture
+        if not len(self.weights) == len(self.thresholds) == shape.n_layers:
+            raise ModelError(
+                f"a network of {shape.n_layers} layers needs as many weight and threshold arrays, "
+                f"got {len(self.weights)} and {len(self.thresholds)}: give one of each per layer."
+            )
+        for k, (W, t) in enumerate(zip(self.weights, self.thresholds, strict=True), start=1):
+            expected = (shape.widths[k], shape.widths[k - 1])
+            if W.shape != expected or t.shape != expected[:1]:
+                raise ModelError(
+                    f"layer {k} needs weights of shape {expected} and {expected[0]} thresholds, "
+                    f"got {W.shape} and {t.shape}: check the arrays."
+                )
+            if not (np.isfinite(W).all() and np.isfinite(t).all()):
+                raise ModelError(f"layer {k} holds a number that is not finite: check the arrays.")
+            if not shape.weights[k - 1].contains(W):
+                raise ModelError(
+                    f"layer {k} holds a weight outside the set '{shape.weights[k - 1].name}': "
+                    "check the arrays or choose another weight set."
+                )
+            shared = t.size == 0 or bool((t == t[0]).all())
+            if (shape.thresholds == "layer" and not shared) or (
+                shape.thresholds == "zero" and t.any()
+            ):
+                raise ModelError(
+                    f"layer {k} has thresholds that do not fit thresholds='{shape.thresholds}': "
+                    "check the arrays or use thresholds='neuron'."
+                )
+
+    def preactivations(self, X: ArrayLike) -> list[FloatArray]:
+        """Pre-activations of every layer, each of shape (n_samples, units)."""
+        return self._forward(X)[0]
+
+    def activations(self, X: ArrayLike) -> list[BoolArray]:
+        """0/1 values of the units of every layer, the outputs last."""
+        return self._forward(X)[1]
+
+    def outputs(self, X: ArrayLike) -> BoolArray:
+        """0/1 values of the output units, of shape (n_samples, n_outputs)."""
+        return self._forward(X)[1][-1]
+
+    def scores(self, X: ArrayLike) -> FloatArray:
+        """What decides between classes, of shape (n_samples, n_outputs).
+
+        With ties by ``score`` this is pre-activation minus threshold, which is at least 0 exactly
+        where the output is on, so that its largest entry is an output that is on if there is one.
+        With ties by ``first`` it is the output itself.
+        """
+        sums, on = self._forward(X)
+        if self.architecture.ties == "first":
+            return on[-1].astype(float)
+        return sums[-1] - self.thresholds[-1]
+
+    def predict(self, X: ArrayLike) -> NDArray[np.intp]:
+        """Index of the predicted class of every sample."""
+        if not self.architecture.hidden:
+            return np.asarray(np.argmax(self.scores(X), axis=1))
+        values = self._checked(X)
+        first = step(weighted_sums(values, self.weights[0]), self.thresholds[0])
+        return self._tail.classes(first)
+
+    @cached_property
+    def _tail(self) -> PackedTail:
+        """The layers after the first one, on packed bits."""
+        return PackedTail(self.weights[1:], self.thresholds[1:], self._choose)
+
+    def _choose(self, sums: FloatArray, on: BoolArray) -> NDArray[np.intp]:
+        """Classes by the largest score, the first of equal ones."""
+        by_output = self.architecture.ties == "first"
+        return np.asarray(np.argmax(on if by_output else sums - self.thresholds[-1], axis=1))
+
+    def _checked(self, X: ArrayLike) -> FloatArray:
+        values = np.asarray(X, dtype=float)
+        if values.ndim != 2 or values.shape[1] != self.architecture.n_features:
+            raise DataError(
+                f"the network takes rows of {self.architecture.n_features} features, got an array "
+                f"of shape {values.shape}: check the columns."
+            )
+        return values
+
+    def _forward(self, X: ArrayLike) -> tuple[list[FloatArray], list[BoolArray]]:
+        values = self._checked(X)
+        sums: list[FloatArray] = []
+        on: list[BoolArray] = []
+        for W, t in zip(self.weights, self.thresholds, strict=True):
+            sums.append(weighted_sums(values, W))
+            on.append(step(sums[-1], t))
+            values = on[-1].astype(float)
+        return sums, on
+
+    @property
+    def size_bits(self) -> int:
+        """Bits that store all weights and thresholds."""
+        total = 0
+        kind = self.architecture.thresholds
+        for weights, W, t in zip(
+            self.architecture.weights, self.weights, self.thresholds, strict=True
+        ):
+            stored = {"neuron": t, "layer": t[:1], "zero": t[:0]}[kind]
+            total += W.size * weights.bits + sum(_threshold_bits(value) for value in stored)
+        return total
+
+    def describe(self) -> str:
+        """Say in a few lines what the network is."""
+        bits = self.size_bits
+        nonzero = sum(int(np.count_nonzero(W)) for W in self.weights)
+        return "\n".join(
+            [
+                f"binarized network {self.architecture}",
+                f"{self.architecture.n_weights} weights, {nonzero} of them not zero",
+                f"{bits} bits ({math.ceil(bits / 8)} bytes) of weights and thresholds",
+            ]
+        )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Network):
+            return NotImplemented
+        return self.architecture == other.architecture and all(
+            np.array_equal(a, b)
+            for a, b in zip(
+                (*self.weights, *self.thresholds),
+                (*other.weights, *other.thresholds),
+                strict=True,
+            )
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _frozen(values: ArrayLike) -> FloatArray:
+    array = np.array(values, dtype=float)
+    array += 0.0  # turns -0.0 into 0.0, so that equal networks have equal bytes
+    array.flags.writeable = False
+    return array
+
+
+def _threshold_bits(value: float) -> int:
+    """Bits of a threshold as a fixed-point number with its sign.
+
+    Between two integers only the upper one matters; other thresholds need as many binary places as
+    they have, which are few where inputs lie on a grid.
+    """
+    for places in range(1, 24):
+        if abs(value) >= 2 ** (31 - places):
+            break
+        scaled = math.ldexp(value, places)
+        if scaled == round(scaled):
+            return (math.ceil(value) if places == 1 else round(scaled)).bit_length() + 1
+    return 64

@@ -1,0 +1,185 @@
+"""The training problem: distinct inputs, how much of each class falls on them, and the loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdnn.activation import BoolArray, FloatArray
+from bdnn.architecture import Architecture
+from bdnn.network import Network
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingProblem:
+    """Minimise the output loss of a network over weighted samples.
+
+    Samples with equal inputs get equal outputs from any network, so they are merged. With
+    ``mass[i, l]`` the weight of class ``l`` on input ``i``, an output that is on costs the mass of
+    all other classes and an output that is off costs the mass of its own:
+
+        loss = sum_i sum_l  z_il * (mass_i - mass_il) + (1 - z_il) * mass_il
+
+    which is the paper's sum of ``|z - onehot(y)|``. What the cheaper of the two costs whatever the
+    network does is the conflict bound: samples with equal inputs and different classes.
+
+    Parameters
+    ----------
+    architecture : Architecture
+    inputs : array of shape (n_inputs, n_features)
+        Distinct rows.
+    mass : array of shape (n_inputs, n_outputs)
+    """
+
+    architecture: Architecture
+    inputs: FloatArray
+    mass: FloatArray
+
+    conflict_origin: ClassVar[str] = "data conflicts"
+
+    @classmethod
+    def from_samples(
+        cls,
+        architecture: Architecture,
+        X: FloatArray,
+        labels: NDArray[np.integer],
+        sample_weight: FloatArray | None = None,
+        *,
+        merge: bool = True,
+    ) -> TrainingProblem:
+        """Merge equal rows of samples with class indices 0, 1, ...; weightless ones are dropped."""
+        weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, float)
+        keep = weight > 0
+        X, labels, weight = X[keep] + 0.0, labels[keep], weight[keep]
+        if merge:
+            first, group = _equal_rows(X)
+        else:
+            first, group = np.arange(len(X)), np.arange(len(X))
+        mass = np.zeros((len(first), architecture.n_outputs))
+        np.add.at(mass, (group, labels), weight)
+        return cls(architecture, np.ascontiguousarray(X[first]), mass)
+
+    def unmerged(self) -> TrainingProblem:
+        """One line per sample again; what has a fractional weight stays one line per class."""
+        lines, labels = np.nonzero(self.mass)
+        weight = self.mass[lines, labels]
+        copies = weight.astype(np.intp) if self.is_integral else np.ones(len(lines), np.intp)
+        mass = np.zeros((len(lines), self.mass.shape[1]))
+        mass[np.arange(len(lines)), labels] = weight / copies
+        rows = np.repeat(np.arange(len(lines)), copies)
+        return TrainingProblem(self.architecture, self.inputs[lines[rows]], mass[rows])
+
+    @cached_property
+    def cost_on(self) -> FloatArray:
+        """Loss of every output that is on."""
+        return np.asarray(self.mass.sum(axis=1, keepdims=True) - self.mass)
+
+    @property
+    def cost_off(self) -> FloatArray:
+        """Loss of every output that is off."""
+        return self.mass
+
+    @cached_property
+    def conflict_bound(self) -> float:
+        """Loss that no function of the inputs can avoid."""
+        return float(np.minimum(self.cost_on, self.cost_off).sum())
+
+    @cached_property
+    def is_integral(self) -> bool:
+        """Whether every loss is an integer, so that bounds may be rounded up."""
+        return bool((self.mass == np.rint(self.mass)).all())
+
+    def loss_of_outputs(self, outputs: BoolArray) -> float:
+        """Loss of given 0/1 outputs, one line per input."""
+        return float(np.where(outputs, self.cost_on, self.cost_off).sum())
+
+    def loss(self, network: Network) -> float:
+        """Loss of a network, from its forward pass."""
+        return self.loss_of_outputs(network.outputs(self.inputs))
+
+    def error(self, network: Network) -> float:
+        """Share of the samples' weight that the network puts into a wrong class."""
+        # An output that is on costs what is not of its class; so 0 mistakes give exactly 0.
+        wrong = self.cost_on[np.arange(len(self.mass)), network.predict(self.inputs)].sum()
+        return float(wrong / self.mass.sum())
+
+    def round_bound(self, bound: float) -> float:
+        """Raise a lower bound to the next value the loss can take."""
+        if not (self.is_integral and np.isfinite(bound)):
+            return bound
+        return float(np.ceil(bound - 1e-6 * max(1.0, abs(bound) * 1e-3)))
+
+    def is_met(self, loss: float, bound: float) -> bool:
+        """Tell whether a loss equals a bound, up to rounding of the samples' weights."""
+        return loss <= bound + (0.0 if self.is_integral else 1e-7 * float(self.mass.sum()))
+
+    @cached_property
+    def weight_unit(self) -> float:
+        """Power of two near the mean weight of a sample, 1 for integer weights.
+
+        Solvers have absolute tolerances, so weights should be of size 1; a power of two takes them
+        there and back without rounding.
+        """
+        positive = self.mass[self.mass > 0]
+        if self.is_integral or not positive.size:
+            return 1.0
+        return float(2.0 ** np.round(np.log2(positive.mean())))
+
+    def weighed_in(self, unit: float) -> TrainingProblem:
+        """Measure the samples' weights in another unit."""
+        return self if unit == 1.0 else replace(self, mass=self.mass / unit)
+
+    def constant_network(self) -> Network:
+        """Make a network that says the same for every input, the cheapest such answer.
+
+        Thresholds of zero leave no choice: single layers are all on, and with binary weights, which
+        cannot ignore an input, no network is constant and this is just one.
+        """
+        shape = self.architecture
+        on, off = self.cost_on.sum(axis=0), self.cost_off.sum(axis=0)
+        weights = [
+            np.full((units, inputs), 0.0 if kind.zero else 1.0)
+            for inputs, units, kind in zip(
+                shape.widths, shape.widths[1:], shape.weights, strict=False
+            )
+        ]
+        thresholds = [np.zeros(units) for units in shape.widths[1:]]
+        reach = np.abs(weights[-1]).sum(axis=1)
+        if not shape.hidden:
+            reach *= np.abs(self.inputs).max(initial=1.0)
+        if shape.thresholds == "neuron":
+            thresholds[-1] = np.where(on < off, -1.0, 1.0) * (reach + 0.5)
+        elif shape.hidden:
+            # Every hidden unit is on, a constant to weigh: at threshold 0 without weights, and
+            # with weights at a shared threshold below all sums.
+            if shape.thresholds == "layer":
+                lowest = np.abs(weights[0]).sum(axis=1) * np.abs(self.inputs).max(initial=1.0)
+                thresholds[0] = -lowest
+            sign = np.where(on < off, 1.0, -1.0)
+            weights[-1] = np.where(weights[-1] == 0.0, 0.0, sign[:, None])
+            weights[-1][:, 0] = sign
+        elif shape.thresholds == "layer":
+            thresholds[-1] = (reach + 0.5) * (-1.0 if on.sum() < off.sum() else 1.0)
+        return Network(shape, tuple(weights), tuple(thresholds))
+
+
+def _equal_rows(X: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Find the first of every set of equal rows, and the set of every row.
+
+    Sorting 64-bit fingerprints is many times faster than sorting rows, and gives an order that
+    does not depend on the order of the samples; an accidental clash falls back to the rows.
+    """
+    words = np.ascontiguousarray(X).view(np.uint64)
+    fingerprint = np.zeros(len(X), dtype=np.uint64)
+    for j in range(X.shape[1]):
+        fingerprint ^= words[:, j]
+        fingerprint *= np.uint64(0x9E3779B97F4A7C15)
+        fingerprint ^= fingerprint >> np.uint64(29)
+    _, first, group = np.unique(fingerprint, return_index=True, return_inverse=True)
+    if not (X[first[group]] == X).all():
+        _, first, group = np.unique(X, axis=0, return_index=True, return_inverse=True)
+    return first, group.reshape(-1)

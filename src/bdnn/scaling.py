@@ -1,0 +1,113 @@
+"""Scaling of inputs, as part of the model: ``(x - shift) * factor``, put on a grid.
+
+Scaled inputs are rounded to multiples of a power of two. Sums of such numbers with integer weights
+are free of rounding, so that the model a solver sees, the forward pass and code on a device agree
+to the last bit; and a sum over samples in another order moves no input.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bdnn.activation import FloatArray
+from bdnn.architecture import WeightSet
+from bdnn.errors import DataError, ModelError
+
+ScaleKind = Literal["standard", "minmax"]
+
+# Integer weights gain nothing from finer inputs, and integer solvers are faster on coarse ones.
+_INTEGER_STEP = 2.0**-6
+_CONTINUOUS_STEP = 2.0**-20
+_LARGEST_SCALED = 2.0**30
+
+
+@dataclass(frozen=True, eq=False)
+class Scaler:
+    """An affine map per feature, followed by rounding to multiples of ``step``.
+
+    Parameters
+    ----------
+    kind : {"standard", "minmax"} or None
+        Zero mean and unit variance, the interval [0, 1], or inputs as they are.
+    shift, factor : arrays of shape (n_features,)
+    step : float
+        Distance of neighbouring scaled values; 0 leaves them unrounded.
+    """
+
+    kind: ScaleKind | None
+    shift: FloatArray
+    factor: FloatArray
+    step: float
+
+    @classmethod
+    def fit(
+        cls,
+        X: FloatArray,
+        kind: str | None,
+        *,
+        weights: WeightSet,
+        sample_weight: FloatArray | None = None,
+    ) -> Scaler:
+        """Learn shift and factor from data, on the grid that suits the first layer's weights."""
+        n_features = X.shape[1]
+        if kind is None:
+            return cls(None, np.zeros(n_features), np.ones(n_features), 0.0)
+        if kind not in get_args(ScaleKind):
+            raise ModelError(
+                f"scale must be 'standard', 'minmax' or None, got {kind!r}: choose one of these."
+            )
+        if sample_weight is not None:
+            # A sample without weight is no sample, and must not stretch a range either.
+            X, sample_weight = X[sample_weight > 0], sample_weight[sample_weight > 0]
+        if kind == "standard":
+            shift = np.average(X, axis=0, weights=sample_weight)
+            spread = np.sqrt(np.average((X - shift) ** 2, axis=0, weights=sample_weight))
+        else:
+            shift = X.min(axis=0)
+            spread = X.max(axis=0) - shift
+        # A feature whose spread is rounding noise is constant; it must not be blown up. The
+        # smallest normal number is the smallest one with a finite inverse.
+        noise = 8 * np.finfo(float).eps * np.abs(X).max(axis=0, initial=0.0)
+        noise = np.maximum(noise, np.finfo(float).tiny)
+        factor = 1.0 / np.where(spread > noise, spread, 1.0)
+        step = _INTEGER_STEP if weights.integer else _CONTINUOUS_STEP
+        return cls(kind, shift, factor, step)  # type: ignore[arg-type]
+
+    def transform(self, X: ArrayLike) -> FloatArray:
+        """Scale rows of features."""
+        values = np.asarray(X, dtype=float)
+        if self.kind is None:
+            return values
+        # New data may be far outside what was seen; beyond this a unit's decision is long settled.
+        with np.errstate(over="ignore"):
+            scaled = values - self.shift
+            scaled *= self.factor
+        np.clip(scaled, -_LARGEST_SCALED, _LARGEST_SCALED, out=scaled)
+        if self.step:
+            scaled /= self.step
+            np.rint(scaled, out=scaled)
+            scaled *= self.step
+        return scaled
+
+
+def grid_step(X: FloatArray) -> float | None:
+    """Find the coarsest power of two of which all entries are multiples, None if too fine.
+
+    Multiples of a power of two are what sums leave unrounded. The step is found up to 2**-20, and
+    only where the multiples stay below 2**31, which is what integer solvers take without trouble.
+    """
+    if not np.isfinite(X).all():
+        raise DataError("inputs must be finite: remove or fill NaN and infinite values.")
+    largest = np.abs(X).max(initial=0.0)
+    for exponent in range(6, -21, -1):
+        step = 2.0**exponent
+        if largest / step >= 2.0**31:
+            return None
+        multiples = X / step
+        if (multiples == np.rint(multiples)).all():
+            return step
+    return None

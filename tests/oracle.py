@@ -1,0 +1,102 @@
+"""The smallest loss of tiny networks by enumeration, sharing no code with models or solvers.
+
+A unit is nothing but the set of inputs it switches on. For integer weights all weights and
+thresholds are tried; for continuous ones all subsets of the inputs, by a linear program each.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations_with_replacement, product
+
+import numpy as np
+from scipy.optimize import linprog
+
+Pattern = tuple[bool, ...]
+
+
+def smallest_loss(problem, clusters=None) -> float:
+    """Smallest loss of any network of the problem's architecture.
+
+    With ``clusters``, of any whose first layer is the same on all inputs of a cluster.
+    """
+    shape = problem.architecture
+    return _search(problem, tuple(map(tuple, problem.inputs)), 0, shape, clusters)
+
+
+def _search(problem, inputs, layer, shape, clusters=None):
+    groups = _patterns(inputs, shape.weights[layer].name, shape.thresholds)
+    if clusters is not None:
+        groups = [[on for on in patterns if _is_uncut(on, clusters)] for patterns in groups]
+    if layer == shape.n_layers - 1:
+        return min(_best_outputs(problem, patterns) for patterns in groups if patterns)
+    best = np.inf
+    for patterns in groups:
+        for units in combinations_with_replacement(sorted(patterns), shape.hidden[layer]):
+            values = tuple(map(tuple, np.array(units, dtype=float).T))
+            best = min(best, _search(problem, values, layer + 1, shape))
+            if best == problem.conflict_bound:
+                return best
+    return best
+
+
+def _is_uncut(on, clusters):
+    return len(set(zip(clusters, on, strict=True))) == len(set(clusters))
+
+
+def _best_outputs(problem, patterns):
+    on = np.array(sorted(patterns))
+    return sum(
+        np.where(on, problem.cost_on[:, label], problem.cost_off[:, label]).sum(axis=1).min()
+        for label in range(problem.mass.shape[1])
+    )
+
+
+def _patterns(inputs, weights, thresholds):
+    """The dichotomies of inputs among which many may be equal."""
+    distinct = tuple(sorted(set(inputs)))
+    place = [distinct.index(row) for row in inputs]
+    return tuple(
+        frozenset(tuple(pattern[i] for i in place) for pattern in group)
+        for group in dichotomies(distinct, weights, thresholds)
+    )
+
+
+@cache
+def dichotomies(inputs, weights: str, thresholds: str) -> tuple[frozenset[Pattern], ...]:
+    """Sets of inputs one unit can switch on; one group per value that units must share."""
+    X = np.array(inputs, dtype=float)
+    if weights == "continuous":
+        return _separable(X, thresholds)
+    limit = {"ternary": 1, "binary": 1}.get(weights) or int(weights[4:])
+    values = [w for w in range(-limit, limit + 1) if w or weights != "binary"]
+    sums = np.array([X @ np.array(w) for w in product(values, repeat=X.shape[1])])
+    if thresholds == "zero":
+        return (frozenset(map(tuple, sums >= 0)),)
+    levels = np.unique(sums)
+    levels = np.concatenate([levels, levels[-1:] + 1])
+    groups = [frozenset(map(tuple, sums >= level)) for level in levels]
+    return tuple(groups) if thresholds == "layer" else (frozenset().union(*groups),)
+
+
+def _separable(X, thresholds):
+    levels = {"zero": (0.0,), "layer": (-1.0, 0.0, 1.0), "neuron": (None,)}[thresholds]
+    subsets = [np.array(on) for on in product([False, True], repeat=len(X))]
+    return tuple(
+        frozenset(tuple(on.tolist()) for on in subsets if _is_separable(X, on, level))
+        for level in levels
+    )
+
+
+def _is_separable(X, on, level):
+    """Whether w.x >= t exactly where on; a shared threshold matters only through its sign."""
+    side = np.where(on, -1.0, 1.0)
+    rows = np.column_stack([side[:, None] * X, -side])
+    right = np.where(on, 0.0, -1.0)
+    bound = [(None, None)] * X.shape[1]
+    if level is None:
+        bound.append((None, None))
+    else:
+        bound.append({-1.0: (None, -1e-3), 0.0: (0, 0), 1.0: (1e-3, None)}[level])
+    answer = linprog(np.zeros(len(bound)), A_ub=rows, b_ub=right, bounds=bound)
+    return answer.status == 0

@@ -1,0 +1,36 @@
+"""Training problems for tests: tiny ones to enumerate, and makers of random ones."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bdnn.architecture import Architecture
+from bdnn.problem import TrainingProblem
+
+XOR = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=float)
+
+
+def xor(**options) -> TrainingProblem:
+    options = {"hidden": (2,), **options}
+    return TrainingProblem.from_samples(
+        Architecture.create(2, 2, **options), XOR, np.array([0, 1, 1, 0])
+    )
+
+
+def random_problem(
+    seed: int,
+    *,
+    n_samples: int = 6,
+    n_features: int = 2,
+    n_classes: int = 2,
+    values: int = 3,
+    weighted: bool = False,
+    **options,
+) -> TrainingProblem:
+    """A problem with small integer inputs and labels that nothing explains."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-values + 1, values, (n_samples, n_features)).astype(float)
+    y = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, n_samples - n_classes)])
+    weight = rng.integers(1, 4, n_samples).astype(float) if weighted else None
+    architecture = Architecture.create(n_features, n_classes, **options)
+    return TrainingProblem.from_samples(architecture, X, y, weight)

@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bdnn.architecture import WeightSet
+from bdnn.errors import DataError, ModelError
+from bdnn.scaling import Scaler, grid_step
+from tests.sentences import assert_one_sentence
+from tests.strategies import arrays, dyadic
+
+TERNARY, CONTINUOUS = WeightSet.parse("ternary"), WeightSet.parse("continuous")
+KINDS = ("standard", "minmax")
+
+
+def fit(X, kind="standard", weights=CONTINUOUS, sample_weight=None):
+    return Scaler.fit(
+        np.asarray(X, dtype=float), kind, weights=weights, sample_weight=sample_weight
+    )
+
+
+def test_standard_gives_mean_zero_and_variance_one():
+    X = np.random.default_rng(0).normal(5.0, [1.0, 100.0], size=(50, 2))
+    scaled = fit(X).transform(X)
+    np.testing.assert_allclose(scaled.mean(axis=0), 0.0, atol=2e-6)
+    np.testing.assert_allclose(scaled.std(axis=0), 1.0, atol=2e-6)
+
+
+def test_minmax_gives_the_unit_interval():
+    X = np.random.default_rng(0).normal(5.0, [1.0, 100.0], size=(50, 2))
+    scaled = fit(X, "minmax").transform(X)
+    assert scaled.min(axis=0).tolist() == [0.0, 0.0]
+    assert scaled.max(axis=0).tolist() == [1.0, 1.0]
+
+
+def test_none_leaves_inputs_as_they_are():
+    X = np.array([[0.1, 1e50], [-3.7, 2.0]])
+    scaler = fit(X, None)
+    assert np.array_equal(scaler.transform(X), X)
+    assert scaler.step == 0.0
+
+
+@pytest.mark.parametrize("kind", ["Standard", "", "robust", 1, True])
+def test_unknown_kinds_are_refused(kind):
+    with pytest.raises(ModelError, match="scale must be") as caught:
+        fit([[1.0], [2.0]], kind)
+    assert_one_sentence(caught.value)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("value", [0.0, 0.1, -7.3, 1e-300, 1e90])
+def test_a_constant_feature_becomes_zero(kind, value):
+    X = np.full((7, 1), value)
+    assert not fit(X, kind).transform(X).any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rounding_noise_is_not_blown_up(kind):
+    X = np.full((10, 1), 0.1)
+    X[::2] = np.nextafter(0.1, 1.0)
+    assert not fit(X, kind).transform(X).any()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("size", [5e-324, 1e-310, 1e-200, 1e-30, 1e30, 1e99])
+def test_numbers_of_any_size_scale_to_finite_ones(kind, size):
+    X = np.array([[0.0], [size], [size]])
+    scaled = fit(X, kind).transform(X)
+    assert np.isfinite(scaled).all()
+    assert (np.abs(scaled) <= 2).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("weights", "step"), [(TERNARY, 2.0**-6), (CONTINUOUS, 2.0**-20)])
+def test_scaled_inputs_lie_on_the_grid(kind, weights, step):
+    X = np.random.default_rng(1).normal(size=(30, 3))
+    scaler = fit(X, kind, weights)
+    scaled = scaler.transform(X)
+    assert scaler.step == step
+    assert np.array_equal(scaled / step, np.rint(scaled / step))
+    np.testing.assert_allclose(scaled, (X - scaler.shift) * scaler.factor, atol=step / 2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_weight_counts_like_repetition_and_zero_like_absence(kind):
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(12, 3))
+    X[0] = 100.0  # an outlier without weight must not stretch the range
+    weight = rng.integers(1, 4, 12)
+    weight[0] = 0
+    weighted = fit(X, kind, sample_weight=weight.astype(float))
+    repeated = fit(np.repeat(X, weight, axis=0), kind)
+    np.testing.assert_allclose(weighted.shift, repeated.shift, rtol=1e-12)
+    np.testing.assert_allclose(weighted.factor, repeated.factor, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_far_away_values_are_cut_not_lost(kind):
+    scaler = fit([[0.0], [1e-3]], kind)
+    far = scaler.transform([[1e300], [-1e300], [1.7e308]])
+    assert far.ravel().tolist() == [2.0**30, -(2.0**30), 2.0**30]
+
+
+@given(arrays((5, 2), st.floats(-1e3, 1e3)), st.sampled_from(KINDS))
+def test_order_of_samples_does_not_matter(X, kind):
+    one, other = fit(X, kind, TERNARY), fit(X[::-1], kind, TERNARY)
+    # Sums may differ in the last bits, so that a value half-way between two grid points may
+    # fall on either.
+    difference = np.abs(one.transform(X) - other.transform(X))
+    assert (difference <= one.step).all()
+
+
+@pytest.mark.parametrize(
+    ("values", "step"),
+    [
+        ([0.0], 64.0),
+        ([1.0, 2.0], 1.0),
+        ([128.0, -64.0], 64.0),
+        ([0.5, 3.0], 0.5),
+        ([2.0**-20], 2.0**-20),
+        ([2.0**-21], None),
+        ([0.1], None),
+        ([2.0**30, 1.0], 1.0),
+        ([2.0**31, 1.0], None),
+        ([1e300], None),
+    ],
+)
+def test_grid_step(values, step):
+    assert grid_step(np.array([values])) == step
+
+
+@given(arrays((4, 2), dyadic))
+def test_all_inputs_are_multiples_of_the_grid_step(X):
+    step = grid_step(X)
+    assert step is not None
+    assert np.array_equal(X / step, np.rint(X / step))
+    finer = X / (2 * step)
+    assert step == 64.0 or not np.array_equal(finer, np.rint(finer))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_grid_step_of_what_is_not_finite_is_refused(value):
+    with pytest.raises(DataError, match="inputs must be finite"):
+        grid_step(np.array([[value]]))
