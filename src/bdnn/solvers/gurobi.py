@@ -1,0 +1,178 @@
+"""Gurobi, the commercial solver; without a licence it takes 2000 variables and 2000 rows.
+
+Status values: https://docs.gurobi.com/projects/optimizer/en/current/reference/numericcodes/statuscodes.html
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bdnn.activation import FloatArray
+from bdnn.errors import SolverNotAvailableError
+from bdnn.program import Program
+from bdnn.solvers.base import AbstractSolver, Feature
+from bdnn.solvers.monitor import Monitor, finish
+from bdnn.solvers.result import Limits, SolveResult, Termination
+
+
+@dataclass(frozen=True)
+class Gurobi(AbstractSolver):
+    """The Gurobi solver.
+
+    Parameters
+    ----------
+    threads, seed, log
+        See :class:`~bdnn.solvers.base.AbstractSolver`.
+    tolerance : float
+        How far a row may be broken and an integer variable be off.
+    """
+
+    tolerance: float = 1e-7
+
+    name: ClassVar[str] = "gurobi"
+    package: ClassVar[str] = "gurobipy"
+    distribution: ClassVar[str] = "gurobipy"
+    extra: ClassVar[str | None] = "gurobi"
+    features: ClassVar[frozenset[Feature]] = frozenset(Feature)
+
+    def _solve(
+        self, program: Program, limits: Limits, start: FloatArray | None, monitor: Monitor
+    ) -> SolveResult:
+        import gurobipy
+
+        settings = {
+            "OutputFlag": int(self.log),
+            "Threads": self.threads,
+            "Seed": self.seed,
+            "MIPGap": limits.gap,
+            "MIPGapAbs": limits.absolute_gap,
+            "FeasibilityTol": self.tolerance,
+            "IntFeasTol": self.tolerance,
+        }
+        if limits.nodes is not None:
+            settings["NodeLimit"] = limits.nodes
+        try:
+            # The settings belong to the environment because it greets with the licence otherwise.
+            with (
+                gurobipy.Env(params=settings) as environment,
+                gurobipy.Model(env=environment) as model,
+            ):
+                x = _fill(gurobipy, model, program)
+                if start is not None:
+                    x.Start = np.where(np.isnan(start), gurobipy.GRB.UNDEFINED, start)
+                model.Params.TimeLimit = monitor.remaining
+                with monitor.stopped_by(model.terminate):
+                    model.optimize(_listener(gurobipy, x, program, monitor))
+                    if model.Status == gurobipy.GRB.INF_OR_UNBD:
+                        # Presolving saw one of the two; without these steps it tells which.
+                        model.Params.DualReductions = 0
+                        model.optimize()
+                return _translate(gurobipy, model, x, program, monitor)
+        except gurobipy.GurobiError as error:
+            raise _explained(gurobipy, program, error) from error
+
+
+def _fill(gurobipy: Any, model: Any, program: Program) -> Any:
+    kinds = gurobipy.GRB
+    lower = program.lower
+    for cone in program.cones:
+        # Below zero the squared cone has a mirror image that is no part of the cone.
+        lower[cone.radius] = np.maximum(lower[cone.radius], 0.0)
+    types = np.where(program.integer, kinds.INTEGER, kinds.CONTINUOUS)
+    x = model.addMVar(program.n_variables, lb=lower, ub=program.upper, vtype=types)
+    matrix, low, high = program.matrix, program.row_lower, program.row_upper
+    # Gurobi keeps a row with two sides as a row and a variable; two rows count less for a licence.
+    for has_side, sense, side in (
+        ((low == high), kinds.EQUAL, low),
+        ((low != high) & np.isfinite(low), kinds.GREATER_EQUAL, low),
+        ((low != high) & np.isfinite(high), kinds.LESS_EQUAL, high),
+    ):
+        rows = np.flatnonzero(has_side)
+        if rows.size:
+            model.addMConstr(matrix[rows], x, sense, side[rows])
+    for cone in program.cones:
+        for members, radius in zip(cone.members, cone.radius.tolist(), strict=True):
+            inside, edge = x[members], x[radius]
+            model.addConstr((inside * inside).sum() <= edge * edge)
+    objective = program.linear @ x + program.offset
+    if program.quadratic.any():
+        objective = objective + program.quadratic @ (x * x)
+    model.setObjective(objective, kinds.MINIMIZE)
+    return x
+
+
+def _listener(
+    gurobipy: Any, x: Any, program: Program, monitor: Monitor
+) -> Callable[[Any, int], None]:
+    kinds = gurobipy.GRB.Callback
+
+    def listen(model: Any, where: int) -> None:
+        if where == kinds.MIPSOL:
+            solution = np.asarray(model.cbGetSolution(x))
+            bound = _finite(model.cbGet(kinds.MIPSOL_OBJBND))
+            monitor.incumbent(solution, program.objective(solution), bound)
+        elif where == kinds.MIP:
+            monitor.improve_bound(_finite(model.cbGet(kinds.MIP_OBJBND)))
+        if monitor.stopping:
+            model.terminate()
+
+    return listen
+
+
+def _finite(bound: float) -> float:
+    # 1e100 is Gurobi's infinity.
+    return bound if abs(bound) < 1e100 else -math.inf
+
+
+def _translate(
+    gurobipy: Any, model: Any, x: Any, program: Program, monitor: Monitor
+) -> SolveResult:
+    kinds = gurobipy.GRB
+    names = {
+        kinds.OPTIMAL: ("OPTIMAL", Termination.OPTIMAL),
+        kinds.INFEASIBLE: ("INFEASIBLE", Termination.INFEASIBLE),
+        kinds.UNBOUNDED: ("UNBOUNDED", Termination.UNBOUNDED),
+        kinds.TIME_LIMIT: ("TIME_LIMIT", Termination.TIME_LIMIT),
+        kinds.NODE_LIMIT: ("NODE_LIMIT", Termination.NODE_LIMIT),
+        kinds.INTERRUPTED: ("INTERRUPTED", Termination.INTERRUPTED),
+    }
+    message, termination = names.get(model.Status, (f"status {model.Status}", Termination.FAILED))
+    if model.SolCount and model.ObjVal <= -kinds.INFINITY:
+        message, termination = "UNBOUNDED", Termination.UNBOUNDED
+    solution, objective = None, math.inf
+    if model.SolCount and termination is not Termination.UNBOUNDED:
+        solution = np.asarray(x.X)
+        objective = program.objective(solution)
+    if model.IsMIP:
+        bound = _finite(model.ObjBound)
+    else:
+        bound = objective if termination is Termination.OPTIMAL else -math.inf
+    return finish(
+        monitor,
+        termination,
+        solution=solution,
+        objective=objective,
+        bound=bound,
+        nodes=int(model.NodeCount),
+        message=message,
+    )
+
+
+def _explained(gurobipy: Any, program: Program, error: Any) -> Exception:
+    """Turn a licence error into a sentence with the remedy; others stay what they are."""
+    codes = gurobipy.GRB.Error
+    if error.errno == codes.SIZE_LIMIT_EXCEEDED:
+        return SolverNotAvailableError(
+            f"Gurobi's licence is limited to small models, and this one has {program.n_variables} "
+            f"variables and {program.n_rows} rows: install a full licence or choose another solver."
+        )
+    if error.errno == codes.NO_LICENSE:
+        return SolverNotAvailableError(
+            f"Gurobi finds no licence ({error}): install one or choose another solver."
+        )
+    return error  # type: ignore[no-any-return]

@@ -1,0 +1,47 @@
+"""The solvers by name, and the choice of one for a program."""
+
+from __future__ import annotations
+
+from bdnn.errors import ModelError
+from bdnn.program import Program
+from bdnn.solvers.base import AbstractSolver, required_features
+from bdnn.solvers.cpsat import CpSat
+from bdnn.solvers.gurobi import Gurobi
+from bdnn.solvers.highs import Highs
+from bdnn.solvers.scip import Scip
+
+# In the order of preference: CP-SAT takes purely integer programs only and is fastest there.
+SOLVERS: dict[str, type[AbstractSolver]] = {
+    solver.name: solver for solver in (CpSat, Highs, Scip, Gurobi)
+}
+
+
+def available_solvers() -> list[str]:
+    """Names of the solvers whose packages are installed."""
+    return [name for name, solver in SOLVERS.items() if solver.is_available()]
+
+
+def get_solver(solver: str | AbstractSolver, *, threads: int = 1, seed: int = 0) -> AbstractSolver:
+    """Turn a name into a solver; a solver is returned as it is."""
+    if isinstance(solver, AbstractSolver):
+        return solver
+    if solver not in SOLVERS:
+        raise ModelError(
+            f"solver must be 'auto' or one of {', '.join(map(repr, SOLVERS))}, got {solver!r}: "
+            "choose one of these."
+        )
+    return SOLVERS[solver](threads=threads, seed=seed)
+
+
+def choose_solver(program: Program, *, threads: int = 1, seed: int = 0) -> AbstractSolver:
+    """Pick the first installed solver that can handle the program."""
+    needs = required_features(program)
+    for name, solver in SOLVERS.items():
+        if solver.is_available() and needs <= solver.features:
+            return get_solver(name, threads=threads, seed=seed)
+    capable = [name for name, solver in SOLVERS.items() if needs <= solver.features]
+    # No installed solver fits: the error of the first capable one names the package to install.
+    chosen = get_solver((capable or ["highs"])[0], threads=threads, seed=seed)
+    chosen.check_available()
+    chosen.check_supports(program)
+    return chosen
