@@ -1,0 +1,89 @@
+"""Products ``s = w u`` of a weight and a binary activation (paper, section 2.1).
+
+For ``w in [L, U]`` and binary u the four rows below are exact:
+
+    upper:  s <= U u,   s <= w - L (1 - u)
+    lower:  s >= L u,   s >= w - U (1 - u)
+
+The paper writes them with u^{i,k}; the factor is the layer's input u^{i,k-1}. A row that only
+needs its sum not to be overstated can do with the upper pair, and the other way round.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bdnn.activation import BoolArray, FloatArray
+from bdnn.formulation.weights import LayerWeights
+from bdnn.program import IndexArray, Program
+
+
+@dataclass(frozen=True)
+class Products:
+    """Variables ``s[i, l, j] = W[l, j] * u[i, j]``: sample, unit, input of the layer."""
+
+    layer: LayerWeights
+    u: IndexArray
+    s: IndexArray
+
+    @classmethod
+    def add(
+        cls,
+        program: Program,
+        layer: LayerWeights,
+        u: IndexArray,
+        *,
+        needs_upper: BoolArray,
+        needs_lower: BoolArray,
+    ) -> Products:
+        """Add products of a layer's weights with its inputs ``u``.
+
+        ``needs_upper`` and ``needs_lower``, of shape (samples, units), say for which sums the
+        upper and the lower rows are wanted.
+        """
+        low, high = layer.range
+        n_units, n_inputs = layer.W.shape
+        s = program.add_variables(
+            f"s{layer.number}",
+            (len(u), n_units, n_inputs),
+            lower=min(low, 0.0),
+            upper=max(high, 0.0),
+            integer=layer.weights.integer,
+        )
+        block = cls(layer, u, s)
+        if needs_upper.any():
+            block._add_pair(program, "upper", needs_upper, first=high, second=low, is_upper=True)
+        if needs_lower.any():
+            block._add_pair(program, "lower", needs_lower, first=low, second=high, is_upper=False)
+        return block
+
+    def _add_pair(
+        self,
+        program: Program,
+        side: str,
+        needed: BoolArray,
+        *,
+        first: float,
+        second: float,
+        is_upper: bool,
+    ) -> None:
+        sample, unit = np.nonzero(needed)
+        s, u = self.s[sample, unit], self.u[sample]
+        w = self.layer.W[unit]
+        number = self.layer.number
+        columns, values = np.stack([s, u], axis=-1), np.array([1.0, -first])
+        rows = f"product_{side}"
+        if first != 0.0:  # otherwise the bound of s says it already
+            program.add_rows(f"{rows}_u{number}", columns, values, **_side(0.0, is_upper=is_upper))
+        columns, values = np.stack([s, w, u], axis=-1), np.array([1.0, -1.0, -second])
+        program.add_rows(f"{rows}_w{number}", columns, values, **_side(-second, is_upper=is_upper))
+
+    def lift(self, x: FloatArray) -> None:
+        """Fill in the products of weights and activations that the start already holds."""
+        x[self.s] = x[self.layer.W][None, :, :] * x[self.u][:, None, :]
+
+
+def _side(value: float, *, is_upper: bool) -> dict[str, float]:
+    return {"upper": value} if is_upper else {"lower": value}
