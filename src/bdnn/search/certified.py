@@ -1,0 +1,159 @@
+"""Search on the worst case: networks whose class holds in a ball around every sample.
+
+The cost of a sample is what its worst lead over another class lacks to a wanted one, see
+:mod:`bdnn.search.kernels.certified`. A sample that cannot be protected costs no more than a bounded
+amount above a lead of zero would be worth, and the others go on. Units begin as thresholds on
+single features, whose sums move least in a ball; from planes in general position a search at large
+radii does not get off the ground.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdnn.activation import FloatArray
+from bdnn.architecture import Architecture
+from bdnn.network import Network
+
+_CODES = {"linf": 0, "l1": 1, "l2": 2}
+# First temperature, in units of the wanted lead times the mass of an average sample.
+_HEAT = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Balls:
+    """Inputs that samples may become: a box each, and for l_1 and l_2 a ball in it.
+
+    Parameters
+    ----------
+    low, high, centre : arrays of shape (n_samples, n_features)
+    radius : array of shape (n_samples,)
+        Of the balls, rounding included; of no meaning for l_inf, where the box is all.
+    norm : {"linf", "l1", "l2"}
+    labels : array of shape (n_samples,)
+    mass : array of shape (n_samples,)
+    """
+
+    low: FloatArray
+    high: FloatArray
+    centre: FloatArray
+    radius: FloatArray
+    norm: str
+    labels: NDArray[np.intp]
+    mass: FloatArray
+
+
+def stumps(architecture: Architecture, balls: Balls, rng: np.random.Generator) -> Network:
+    """A network of thresholds on single features, each for one class and against another."""
+    n, units, outputs = architecture.n_features, architecture.hidden[0], architecture.n_outputs
+    W = np.zeros((units, n))
+    features = rng.integers(n, size=units)
+    W[np.arange(units), features] = 1.0
+    t = balls.centre[rng.integers(len(balls.centre), size=units), features]
+    V = np.zeros((outputs, units))
+    V[rng.integers(outputs, size=units), np.arange(units)] = 1.0
+    V[rng.integers(outputs, size=units), np.arange(units)] = -1.0
+    layers = []
+    for kind, weights in zip(architecture.weights, (W, V), strict=True):
+        if not kind.zero:
+            weights = np.where(weights == 0.0, rng.choice([-1.0, 1.0], weights.shape), weights)
+        layers.append(weights)
+    T = np.zeros(outputs)
+    if architecture.thresholds != "neuron":
+        # Weights of continuous layers limit a shared threshold to [-1, 1].
+        level = float(np.clip(np.median(t), -1, 1)) if architecture.thresholds == "layer" else 0.0
+        t = np.full(units, level)
+    return Network(architecture, tuple(layers), (t, T))
+
+
+def improve_worst_case(
+    balls: Balls,
+    network: Network,
+    *,
+    wanted: float,
+    sweeps: int,
+    seconds: float,
+    rng: np.random.Generator,
+    on_sweep: Callable[[Network], bool] | None = None,
+) -> Network:
+    """Anneal the weights of a network with one hidden layer on its worst leads.
+
+    Parameters
+    ----------
+    balls : Balls
+    network : Network
+        Where to begin.
+    wanted : float
+        Lead beyond which nothing is gained, in units of weights.
+    sweeps : int
+    seconds : float
+        Fewer sweeps are planned where this is too short.
+    rng : numpy.random.Generator
+    on_sweep : callable (network) -> bool, optional
+        Called after every sweep; True ends the search.
+
+    Returns
+    -------
+    Network
+        The last one, which is the coldest.
+    """
+    from bdnn.search.kernels.certified import anneal_tops, anneal_unit, refresh_leads
+
+    state = _state(balls, network, wanted)
+    refresh_leads(state)
+    heat = _HEAT * wanted * float(balls.mass.mean())
+    started, done = time.monotonic(), 0
+    current = network
+    while done < sweeps:
+        temperature = heat * (1.0 - (done + 1) / sweeps) ** 2
+        anneal_tops(state, temperature, rng)
+        for j in rng.permutation(len(state.t)):
+            if time.monotonic() - started > seconds:
+                break
+            anneal_unit(state, j, temperature, rng)
+        refresh_leads(state)
+        done += 1
+        used = time.monotonic() - started
+        if used * sweeps > seconds * done:
+            sweeps = max(done, int(done * seconds / max(used, 1e-9)))
+        current = Network(
+            network.architecture,
+            (state.W.copy(), state.V.copy()),
+            (state.t.copy(), state.T.copy()),
+        )
+        if on_sweep is not None and on_sweep(current):
+            break
+    return current
+
+
+def _state(balls: Balls, network: Network, wanted: float):  # type: ignore[no-untyped-def]
+    from bdnn.search.kernels.certified import Worst
+
+    shape = network.architecture
+    units, samples = shape.hidden[0], len(balls.labels)
+    values = [kind.values if kind.integer else np.zeros(0) for kind in shape.weights]
+    return Worst(
+        low=np.ascontiguousarray(balls.low.T),
+        high=np.ascontiguousarray(balls.high.T),
+        centre=np.ascontiguousarray(balls.centre.T),
+        radius=balls.radius.astype(float),
+        norm=np.array([_CODES[balls.norm]], dtype=np.int64),
+        label=balls.labels.astype(np.int64),
+        mass=balls.mass.astype(float),
+        W=network.weights[0].copy(),
+        t=network.thresholds[0].copy(),
+        V=network.weights[1].copy(),
+        T=network.thresholds[1].copy(),
+        lower=np.zeros((units, samples)),
+        upper=np.zeros((units, samples)),
+        lead=np.zeros((samples, shape.n_outputs)),
+        values=values[0].astype(float),
+        top_values=values[1].astype(float),
+        free=np.array([shape.thresholds == "neuron"]),
+        wanted=np.array([wanted]),
+    )

@@ -1,0 +1,1 @@
+"""Primitives that go over all inputs: compiled, and the same in plain numpy."""

@@ -1,0 +1,98 @@
+"""Choice between compiled kernels and plain numpy, made once, when a search first runs.
+
+Work that goes over inputs is done by primitives that exist twice: compiled with numba, and in plain
+numpy. Moves are written once on top of them. Plain numpy is used where numba cannot be imported, or
+where the environment variable ``BDNN_PURE_NUMPY`` is set to anything but 0. Nothing here is
+imported before a search is run, so that ``import bdnn`` does not wait for numba.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+COMPILED = os.environ.get("BDNN_PURE_NUMPY", "0") in ("", "0") and find_spec("numba") is not None
+
+if COMPILED or TYPE_CHECKING:
+    from bdnn.search.kernels.compiled import compiled
+    from bdnn.search.kernels.elementwise import (
+        add_scaled,
+        assign,
+        bracket,
+        divide,
+        fill,
+        input_line,
+        largest_of,
+        shift_by,
+        switch,
+        total_of,
+    )
+    from bdnn.search.kernels.forward import commit, gather, output_costs, refresh, unit_gains
+    from bdnn.search.kernels.line import (
+        combine,
+        line_search,
+        merit_of,
+        threshold_search,
+        value_search,
+    )
+else:
+    from bdnn.search.kernels.elementwise_reference import (
+        add_scaled,
+        assign,
+        bracket,
+        divide,
+        fill,
+        input_line,
+        largest_of,
+        shift_by,
+        switch,
+        total_of,
+    )
+    from bdnn.search.kernels.forward_reference import (
+        commit,
+        gather,
+        output_costs,
+        refresh,
+        unit_gains,
+    )
+    from bdnn.search.kernels.line_reference import (
+        combine,
+        line_search,
+        merit_of,
+        threshold_search,
+        value_search,
+    )
+
+    def compiled(function: Function) -> Function:
+        """Leave a function of the search as it is."""
+        return function
+
+
+__all__ = [
+    "COMPILED",
+    "add_scaled",
+    "assign",
+    "bracket",
+    "combine",
+    "commit",
+    "compiled",
+    "divide",
+    "fill",
+    "gather",
+    "input_line",
+    "largest_of",
+    "line_search",
+    "merit_of",
+    "output_costs",
+    "refresh",
+    "shift_by",
+    "switch",
+    "threshold_search",
+    "total_of",
+    "unit_gains",
+    "value_search",
+]

@@ -1,0 +1,312 @@
+"""Compiled moves on the worst case of a network with one hidden layer.
+
+Around every sample lies a ball of inputs. In it the sum of a hidden unit stays between two bounds,
+so that the unit is on, off, or free: free units take whichever value is worse for the sample. With
+``d = v_cj - v_lj`` the unit ``j`` adds to the worst lead of the true class ``c`` over class ``l``
+
+    0 if it is off,    d if it is on,    min(0, d) if it is free.
+
+A unit's state follows from two columns per sample, its upper and its lower bound: none of them, one
+or both reach the threshold. What each column is worth is known when all other units are fixed, so
+that improving a unit is again a weighted half-space problem, with twice as many columns.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdnn.activation import BoolArray, FloatArray
+from bdnn.search.kernels.arrays import IntArray
+from bdnn.search.kernels.backend import compiled, merit_of, threshold_search
+from bdnn.search.moves.unit import shuffled
+
+BOX, MAXIMUM, EUCLIDEAN = 0, 1, 2
+# Continuous weights and thresholds of outputs move by up to this much at once.
+_REACH = 0.5
+
+
+class Worst(NamedTuple):
+    """A network, the balls around all samples, and the worst case in them.
+
+    Parameters
+    ----------
+    low, high : arrays of shape (n_features, n_samples)
+        Box around every ball.
+    centre : array of shape (n_features, n_samples)
+    radius : array of shape (n_samples,)
+    norm : array of one code
+        Dual norm of the weights that limits a sum beside the box: none, the largest entry, or the
+        Euclidean length.
+    label : array of shape (n_samples,)
+    mass : array of shape (n_samples,)
+    W, t, V, T : arrays
+        Weights and thresholds of the hidden layer and of the outputs.
+    lower, upper : arrays of shape (n_hidden, n_samples)
+        Bounds of the hidden sums.
+    lead : array of shape (n_samples, n_outputs)
+        Worst lead of the true class over every other, infinite over itself.
+    values, top_values : arrays
+        Allowed weights of both layers, empty where they are continuous.
+    free : 0/1 array of one entry
+        Whether every unit has a threshold of its own.
+    wanted : array of one entry
+        Lead beyond which nothing is gained.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    centre: FloatArray
+    radius: FloatArray
+    norm: IntArray
+    label: NDArray[np.int64]
+    mass: FloatArray
+    W: FloatArray
+    t: FloatArray
+    V: FloatArray
+    T: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    lead: FloatArray
+    values: FloatArray
+    top_values: FloatArray
+    free: BoolArray
+    wanted: FloatArray
+
+
+@compiled
+def bound_sums(s: Worst, w: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
+    """Write the bounds of a unit's sums."""
+    n, m = s.low.shape
+    for i in range(m):
+        lower[i] = 0.0
+        upper[i] = 0.0
+    for k in range(n):
+        add_part(s, k, w[k], 1.0, lower, upper)
+    tighten(s, w, lower, upper)
+
+
+@compiled
+def add_part(
+    s: Worst, k: int, value: float, sign: float, lower: FloatArray, upper: FloatArray
+) -> None:
+    """Add what one weight contributes to the bounds of a box, or take it away."""
+    factor = sign * value
+    if value > 0.0:
+        for i in range(len(lower)):
+            lower[i] += factor * s.low[k, i]
+            upper[i] += factor * s.high[k, i]
+    elif value < 0.0:
+        for i in range(len(lower)):
+            lower[i] += factor * s.high[k, i]
+            upper[i] += factor * s.low[k, i]
+
+
+@compiled
+def tighten(s: Worst, w: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
+    """Cut the bounds of a box to those of the ball: the centre's sum, and r times a dual norm."""
+    if s.norm[0] == BOX:
+        return
+    dual = 0.0
+    for k in range(len(w)):
+        dual = max(dual, abs(w[k])) if s.norm[0] == MAXIMUM else dual + w[k] * w[k]
+    if s.norm[0] == EUCLIDEAN:
+        dual = np.sqrt(dual)
+    for i in range(len(lower)):
+        middle = 0.0
+        for k in range(len(w)):
+            middle += w[k] * s.centre[k, i]
+        lower[i] = max(lower[i], middle - s.radius[i] * dual)
+        upper[i] = min(upper[i], middle + s.radius[i] * dual)
+
+
+@compiled
+def contribution(difference: float, reached: int) -> float:
+    """What a unit adds to a lead when none, one or both of its columns reach the threshold."""
+    if reached == 2:
+        return difference
+    return min(0.0, difference) if reached == 1 else 0.0
+
+
+@compiled
+def refresh_leads(s: Worst) -> float:
+    """Compute all bounds and leads anew; return the cost."""
+    units, m = s.lower.shape
+    outputs = len(s.T)
+    for j in range(units):
+        bound_sums(s, s.W[j], s.lower[j], s.upper[j])
+    for i in range(m):
+        c = s.label[i]
+        for o in range(outputs):
+            s.lead[i, o] = np.inf if o == c else s.T[o] - s.T[c]
+    for j in range(units):
+        add_unit(s, j, 1.0)
+    return total_cost(s)
+
+
+@compiled
+def add_unit(s: Worst, j: int, sign: float) -> None:
+    """Add a unit to all leads, or take it away."""
+    for i in range(len(s.label)):
+        reached = int(s.upper[j, i] >= s.t[j]) + int(s.lower[j, i] >= s.t[j])
+        if reached > 0:
+            c = s.label[i]
+            for o in range(len(s.T)):
+                if o != c:
+                    s.lead[i, o] += sign * contribution(s.V[c, j] - s.V[o, j], reached)
+
+
+@compiled
+def total_cost(s: Worst) -> float:
+    """Sum over the samples of what their worst lead lacks."""
+    total = 0.0
+    for i in range(len(s.label)):
+        total += sample_cost(s, i, -1, 0)
+    return total
+
+
+@compiled
+def sample_cost(s: Worst, i: int, j: int, reached: int) -> float:
+    """What the worst lead of one sample lacks; a unit ``j`` that is not in the leads is added."""
+    c = s.label[i]
+    worst: float = np.inf
+    for o in range(len(s.T)):
+        if o != c:
+            lead = s.lead[i, o]
+            if j >= 0:
+                lead += contribution(s.V[c, j] - s.V[o, j], reached)
+            worst = min(worst, lead)
+    return float(s.mass[i] * max(0.0, s.wanted[0] - worst))
+
+
+@compiled
+def propose(values: FloatArray, weight: float, rng: np.random.Generator) -> float:
+    """Another value for a weight."""
+    if len(values) == 0:
+        if rng.random() < 0.2:
+            return 0.0
+        return min(1.0, max(-1.0, weight + _REACH * (2.0 * rng.random() - 1.0)))
+    return float(values[int(rng.random() * len(values))])
+
+
+@compiled
+def accepts(rise: float, temperature: float, rng: np.random.Generator) -> bool:
+    """Whether a change of the cost is taken."""
+    return rise <= 0.0 or (temperature > 0.0 and rng.random() < np.exp(-rise / temperature))
+
+
+@compiled
+def anneal_unit(s: Worst, j: int, temperature: float, rng: np.random.Generator) -> None:
+    """Propose a change of every weight of a hidden unit, each with the best threshold."""
+    n, m = s.low.shape
+    add_unit(s, j, -1.0)
+    gains = np.empty(2 * m)
+    for i in range(m):
+        none, one, both = (
+            sample_cost(s, i, j, 0),
+            sample_cost(s, i, j, 1),
+            sample_cost(s, i, j, 2),
+        )
+        gains[i] = none - one
+        gains[m + i] = one - both
+    columns, trial = np.empty(2 * m), np.empty(2 * m)
+    box, other = np.empty((2, m)), np.empty((2, m))
+    w = s.W[j].copy()
+    _write_box(s, w, box)
+    _write_columns(s, w, box, columns)
+    threshold = s.t[j]
+    merit = merit_of(columns, threshold, gains)
+    for k in shuffled(n + 1, rng):
+        old = w[k] if k < n else 0.0
+        value = propose(s.values, old, rng) if k < n else 0.0
+        if k < n and value == old:
+            continue
+        for i in range(m):
+            other[0, i] = box[0, i]
+            other[1, i] = box[1, i]
+        if k < n:
+            add_part(s, k, old, -1.0, other[1], other[0])
+            add_part(s, k, value, 1.0, other[1], other[0])
+            w[k] = value
+        _write_columns(s, w, other, trial)
+        level, reached = threshold, merit_of(trial, threshold, gains)
+        if s.free[0]:
+            level, reached, _width = threshold_search(trial, gains, -np.inf, np.inf)
+        if accepts(merit - reached, temperature, rng):
+            merit, threshold = reached, level
+            box, other = other, box
+        elif k < n:
+            w[k] = old
+    # Sums formed anew, in one order, are what the network will be judged by.
+    for k in range(n):
+        s.W[j, k] = w[k]
+    s.t[j] = threshold
+    bound_sums(s, s.W[j], s.lower[j], s.upper[j])
+    add_unit(s, j, 1.0)
+
+
+@compiled
+def _write_box(s: Worst, w: FloatArray, box: FloatArray) -> None:
+    for i in range(box.shape[1]):
+        box[0, i] = 0.0
+        box[1, i] = 0.0
+    for k in range(len(w)):
+        add_part(s, k, w[k], 1.0, box[1], box[0])
+
+
+@compiled
+def _write_columns(s: Worst, w: FloatArray, box: FloatArray, columns: FloatArray) -> None:
+    """Upper bounds first, then lower bounds, of the ball in the box."""
+    m = box.shape[1]
+    for i in range(m):
+        columns[i] = box[0, i]
+        columns[m + i] = box[1, i]
+    tighten(s, w, columns[m:], columns[:m])
+
+
+@compiled
+def anneal_tops(s: Worst, temperature: float, rng: np.random.Generator) -> None:
+    """Propose a change of every weight and threshold of the outputs."""
+    units, m = s.lower.shape
+    outputs = len(s.T)
+    total = total_cost(s)
+    kept = np.empty((m, outputs))
+    for item in shuffled(outputs * (units + 1), rng):
+        o, j = item // (units + 1), item % (units + 1)
+        if j == units and not s.free[0]:
+            continue
+        old = s.T[o] if j == units else s.V[o, j]
+        new = old + _REACH * (1.0 if rng.random() < 0.5 else -1.0)
+        if j < units:
+            new = propose(s.top_values, old, rng)
+        if new == old:
+            continue
+        for i in range(m):
+            for other in range(outputs):
+                kept[i, other] = s.lead[i, other]
+        if j < units:
+            add_unit(s, j, -1.0)
+            s.V[o, j] = new
+            add_unit(s, j, 1.0)
+        else:
+            s.T[o] = new
+            for i in range(m):
+                for other in range(outputs):
+                    if other != s.label[i]:
+                        if o == s.label[i]:
+                            s.lead[i, other] -= new - old
+                        elif o == other:
+                            s.lead[i, other] += new - old
+        cost = total_cost(s)
+        if accepts(cost - total, temperature, rng):
+            total = cost
+            continue
+        for i in range(m):
+            for other in range(outputs):
+                s.lead[i, other] = kept[i, other]
+        if j < units:
+            s.V[o, j] = old
+        else:
+            s.T[o] = old

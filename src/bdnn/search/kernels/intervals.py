@@ -1,0 +1,155 @@
+"""The best interval between breakpoints of a piecewise constant function.
+
+The function has the value ``base`` far left and jumps by ``jumps[i]`` at ``breaks[i]``. A few
+breakpoints are sorted. Many are put into bins first: with the total jump of every bin the values
+between bins are exact, and a bin needs a closer look only if its positive jumps could lift the
+function above the best of them. That goes over the data twice, in order, and sorts next to nothing.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bdnn.activation import FloatArray
+from bdnn.search.kernels.compiled import compiled
+from bdnn.search.kernels.sorting import bucket_of, robust_scale, sorted_order
+
+# Narrower intervals could be lost to rounding when the sums are formed anew.
+_SMALLEST_WIDTH = 1e-9
+_TOLERANCE = 1e-9
+# Number of breakpoints from which bins pay, and number of bins.
+_MANY = 3000
+_BINS = 1024
+
+
+@compiled
+def _sorted_best(
+    breaks: FloatArray,
+    jumps: FloatArray,
+    n: int,
+    base: float,
+    low: float,
+    high: float,
+    end: float,
+) -> tuple[float, float, float]:
+    """Middle, value and width of the widest best interval between breakpoints in [low, high]."""
+    order = sorted_order(breaks, n)
+    value = base
+    p = 0
+    while p < n and breaks[order[p]] <= low:
+        value += jumps[order[p]]
+        p += 1
+    best = -np.inf
+    best_t = 0.0
+    best_width = -1.0
+    left = low
+    while True:
+        right = high
+        bounded = True
+        if p < n and breaks[order[p]] < high:
+            right = breaks[order[p]]
+        if left == -np.inf and right == np.inf:
+            left, right, bounded = -0.5 * end, 0.5 * end, False
+        elif left == -np.inf:
+            left, bounded = right - end, False
+        elif right == np.inf:
+            right, bounded = left + end, False
+        width = right - left
+        safe = width > _SMALLEST_WIDTH * (1.0 + abs(left)) or not bounded
+        if safe and (
+            value > best + _TOLERANCE or (value > best - _TOLERANCE and width > best_width)
+        ):
+            best = value
+            best_t = 0.5 * (left + right)
+            best_width = width
+        if p >= n or breaks[order[p]] >= high:
+            break
+        left = breaks[order[p]]
+        while p < n and breaks[order[p]] <= left:
+            value += jumps[order[p]]
+            p += 1
+    return best_t, best, best_width
+
+
+@compiled
+def best_interval(
+    breaks: FloatArray,
+    jumps: FloatArray,
+    n: int,
+    base: float,
+    low: float,
+    high: float,
+    end: float,
+) -> tuple[float, float, float]:
+    """Find the widest of the best intervals between breakpoints in [low, high].
+
+    Parameters
+    ----------
+    breaks, jumps : arrays
+        Only the first ``n`` entries count.
+    base : float
+        Value to the left of all breakpoints.
+    low, high : float
+        Perhaps infinite.
+    end : float
+        Width of an interval that only one breakpoint bounds.
+
+    Returns
+    -------
+    middle, value, width : float
+        The value is ``-inf`` where no interval is wide enough to be safe from rounding.
+    """
+    if n < _MANY:
+        return _sorted_best(breaks, jumps, n, base, low, high, end)
+    centre, scale = robust_scale(breaks, n)
+    rise, fall = np.zeros(_BINS + 1), np.zeros(_BINS + 1)
+    first, last = np.full(_BINS + 1, np.inf), np.full(_BINS + 1, -np.inf)
+    count = np.zeros(_BINS + 1, dtype=np.int64)
+    bins = np.empty(n, dtype=np.int16)
+    for i in range(n):
+        key = breaks[i]
+        bins[i] = -1
+        if key <= low:
+            base += jumps[i]
+        elif key < high:
+            b = bucket_of(key, centre, scale, 0.5 * _BINS)
+            bins[i] = b
+            count[b] += 1
+            rise[b] += max(jumps[i], 0.0)
+            fall[b] += min(jumps[i], 0.0)
+            first[b] = min(first[b], key)
+            last[b] = max(last[b], key)
+    # What is reached in the gaps between bins that are wide enough.
+    best, value, left = -np.inf, base, low
+    for b in range(_BINS + 2):
+        if b <= _BINS and count[b] == 0:
+            continue
+        right = first[b] if b <= _BINS else high
+        if left == -np.inf or right - left > _SMALLEST_WIDTH * (1.0 + abs(left)):
+            best = max(best, value)
+        if b <= _BINS:
+            value += rise[b] + fall[b]
+            left = last[b]
+    # Bins that cannot do better shrink to two breakpoints; the others keep all of theirs.
+    value = base
+    size = 0
+    for b in range(_BINS + 1):
+        if count[b] > 0 and first[b] < last[b] and value + rise[b] > best + _TOLERANCE:
+            size += count[b]
+        value += rise[b] + fall[b]
+    kept, kept_jumps = np.empty(size + 2 * _BINS + 2), np.empty(size + 2 * _BINS + 2)
+    size = 0
+    value = base
+    for b in range(_BINS + 1):
+        keeps = count[b] > 0 and first[b] < last[b] and value + rise[b] > best + _TOLERANCE
+        value += rise[b] + fall[b]
+        if count[b] > 0 and not keeps:
+            kept[size], kept_jumps[size] = first[b], fall[b]
+            kept[size + 1], kept_jumps[size + 1] = last[b], rise[b]
+            size += 2
+        count[b] = 1 if keeps else 0
+    for i in range(n):
+        if bins[i] >= 0 and count[bins[i]] == 1:
+            kept[size], kept_jumps[size] = breaks[i], jumps[i]
+            size += 1
+    return _sorted_best(kept, kept_jumps, size, base, low, high, end)

@@ -1,0 +1,1 @@
+"""Changes of a network, one unit or one weight at a time, on top of the primitives."""

@@ -1,0 +1,13 @@
+"""Networks to begin a search with."""
+
+from bdnn.search.starts.simple import Start, StartName, linear_start, make_start, random_start
+from bdnn.search.starts.straight_through import straight_through
+
+__all__ = [
+    "Start",
+    "StartName",
+    "linear_start",
+    "make_start",
+    "random_start",
+    "straight_through",
+]

@@ -1,0 +1,120 @@
+"""Where a search begins: random planes, a linear model, straight-through gradients, a network."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+import numpy as np
+
+from bdnn.activation import FloatArray, weighted_sums
+from bdnn.architecture import WeightSet
+from bdnn.errors import ModelError
+from bdnn.network import Network
+from bdnn.problem import TrainingProblem
+from bdnn.search.kernels.arrays import IntArray
+
+StartName = Literal["random", "linear", "straight_through"]
+Start = Network | StartName
+
+# Share of the weights that are zero in random integer units.
+_ZEROS = 1.0 / 3.0
+
+
+def make_start(
+    problem: TrainingProblem, start: Start, rng: np.random.Generator, *, seconds: float
+) -> Network:
+    """Make the network a search begins with; ``seconds`` limits what takes long."""
+    if isinstance(start, Network):
+        if start.architecture != problem.architecture:
+            raise ModelError(
+                f"the start has architecture {start.architecture}, the problem has "
+                f"{problem.architecture}: use bdnn.search.embed for a smaller network."
+            )
+        return start
+    if start == "random":
+        return random_start(problem, rng)
+    if start == "linear":
+        return linear_start(problem, rng)
+    if start == "straight_through":
+        from bdnn.search.starts.straight_through import straight_through
+
+        return straight_through(problem, rng=rng, seconds=seconds)
+    raise ModelError(
+        f"start must be a network or one of {', '.join(get_args(StartName))}, got {start!r}: "
+        "choose one of these."
+    )
+
+
+def random_start(problem: TrainingProblem, rng: np.random.Generator) -> Network:
+    """Draw every unit at random, its plane between two inputs of different classes."""
+    shape = problem.architecture
+    values, weights, thresholds = problem.inputs, [], []
+    for units, kind in zip(shape.widths[1:], shape.weights, strict=True):
+        W = _random_weights((units, values.shape[1]), kind, rng)
+        sums = weighted_sums(values, W)
+        t = np.zeros(units)
+        if shape.thresholds == "neuron":
+            one, two = _opposite_pairs(problem, units, rng)
+            t = 0.5 * (sums[one, np.arange(units)] + sums[two, np.arange(units)])
+        weights.append(W)
+        thresholds.append(t)
+        values = (sums >= t).astype(float)
+    return Network(shape, tuple(weights), tuple(thresholds))
+
+
+def linear_start(problem: TrainingProblem, rng: np.random.Generator) -> Network:
+    """Begin with noisy copies of least-squares planes in the first layer, the rest at random.
+
+    Every unit regresses one class on the inputs of a random half of the data, so that the units
+    differ as those of a bagged ensemble do.
+    """
+    shape = problem.architecture
+    network = random_start(problem, rng)
+    X, mass = problem.inputs, problem.mass
+    total = mass.sum(axis=1)
+    W, t = network.weights[0].copy(), network.thresholds[0].copy()
+    for j in range(len(W)):
+        rows = np.flatnonzero(rng.random(len(X)) < 0.5)
+        wanted = mass[rows, j % mass.shape[1]] / np.maximum(total[rows], 1e-300) - 0.5
+        root = np.sqrt(total[rows])
+        design = np.column_stack((X[rows], np.ones(len(rows)))) * root[:, None]
+        plane = np.linalg.lstsq(design, wanted * root, rcond=None)[0] if len(rows) else 0.0 * X[0]
+        largest = np.abs(plane[:-1]).max(initial=0.0)
+        if largest > 0.0:
+            W[j] = nearest_weights(plane[:-1] / largest, shape.weights[0])
+            if shape.thresholds == "neuron":
+                t[j] = np.median(weighted_sums(X, W[j : j + 1]))
+    return Network(shape, (W, *network.weights[1:]), (t, *network.thresholds[1:]))
+
+
+def _random_weights(size: tuple[int, int], kind: WeightSet, rng: np.random.Generator) -> FloatArray:
+    if not kind.integer:
+        return rng.uniform(-1.0, 1.0, size)
+    W = rng.choice(kind.values[kind.values != 0], size)
+    if kind.zero:
+        W[rng.random(size) < _ZEROS] = 0.0
+    return np.asarray(W)
+
+
+def _opposite_pairs(
+    problem: TrainingProblem, n_pairs: int, rng: np.random.Generator
+) -> tuple[IntArray, IntArray]:
+    """Pairs of inputs whose leading classes differ, or any where all lead to the same class."""
+    leading = problem.mass.argmax(axis=1)
+    one = rng.integers(len(leading), size=n_pairs)
+    two = rng.integers(len(leading), size=n_pairs)
+    for _ in range(20):
+        same = leading[one] == leading[two]
+        if not same.any():
+            break
+        two[same] = rng.integers(len(leading), size=int(same.sum()))
+    return one, two
+
+
+def nearest_weights(weights: FloatArray, kind: WeightSet) -> FloatArray:
+    """Nearest weights of a set to weights in [-1, 1]."""
+    if not kind.integer:
+        return np.clip(weights, -1.0, 1.0)
+    values = kind.values
+    index = np.abs(weights[..., None] * kind.limit - values).argmin(axis=-1)
+    return np.asarray(values[index])

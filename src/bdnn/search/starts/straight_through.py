@@ -1,0 +1,214 @@
+"""Training by straight-through gradients, in numpy: a good start, with no claim to optimality.
+
+Every weight has a latent real value ``v``; the forward pass uses the nearest weight ``q(v)`` of the
+set and step units, the backward pass pretends that ``dq/dv = 1`` and that the step is the identity
+where ``|z| <= 1``, with ``z`` the pre-activation above threshold in units of its typical size.
+The outputs' scores go through a softmax and cross entropy (a logistic function where one output
+stands for two classes), so that margins grow; Adam takes the steps.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from bdnn.activation import FloatArray, weighted_sums
+from bdnn.network import Network
+from bdnn.problem import TrainingProblem
+from bdnn.search.kernels.arrays import IntArray
+from bdnn.search.starts.simple import nearest_weights, random_start
+
+_BATCH = 64
+_LARGEST_BATCH = 1024
+_DECAY = (0.9, 0.999)
+# Scores are divided by this times the square root of the fan-in before the softmax.
+_SOFTNESS = 0.5
+
+
+def straight_through(
+    problem: TrainingProblem,
+    *,
+    rng: np.random.Generator,
+    seconds: float,
+    epochs: int = 100,
+    learning_rate: float = 0.02,
+    jitter: float = 0.0,
+    on_epoch: Callable[[Network], bool] | None = None,
+) -> Network:
+    """Train by straight-through gradients and return the last network.
+
+    Parameters
+    ----------
+    problem : TrainingProblem
+    rng : numpy.random.Generator
+    seconds : float
+        Time limit; the learning rate falls to zero over the epochs that fit into it.
+    epochs : int
+    learning_rate : float
+    jitter : float
+        Spread of the noise that every batch gets, in units of each feature's own spread.
+    on_epoch : callable (network) -> bool, optional
+        Called after every epoch, for a choice by validation; True ends the training.
+    """
+    if problem.architecture.n_outputs == 1 or len(problem.inputs) == 0:
+        return problem.constant_network()
+    trainer = _Trainer(problem, rng, jitter)
+    started = time.monotonic()
+    progress = 0.0
+    for epoch in range(epochs):
+        # Where time and not the number of epochs is short, the rate follows the clock.
+        progress = max(progress, epoch / epochs)
+        trainer.run_epoch(learning_rate * (1.0 - progress))
+        used = (time.monotonic() - started) / seconds
+        if used > 1.5 * (epoch + 1) / epochs:
+            progress = max(progress, min(used, 1.0))
+        if (on_epoch is not None and on_epoch(trainer.network())) or used >= 1.0:
+            break
+    return trainer.network()
+
+
+class _Trainer:
+    """Latent weights and thresholds with the moments of Adam."""
+
+    def __init__(self, problem: TrainingProblem, rng: np.random.Generator, jitter: float) -> None:
+        self.problem, self.rng = problem, rng
+        self.noise = jitter * problem.inputs.std(axis=0) if jitter else None
+        shape = problem.architecture
+        self.kinds = shape.weights
+        self.paired = shape.n_outputs == 2 and shape.thresholds == "neuron"
+        begin = random_start(problem, rng)
+        self.latent = [W / kind.limit for W, kind in zip(begin.weights, self.kinds, strict=True)]
+        for k, (W, kind) in enumerate(zip(self.latent, self.kinds, strict=True)):
+            if kind.integer:
+                # Latent values inside their cell, so that gradients soon move some of them.
+                self.latent[k] = np.clip(W + 0.3 * rng.standard_normal(W.shape), -1.0, 1.0)
+        self.thresholds = [t.copy() for t in begin.thresholds]
+        if self.paired:
+            self.latent[-1], self.thresholds[-1] = self.latent[-1][1:], self.thresholds[-1][1:]
+        self.sizes = self._typical_sizes()
+        self.offsets = [t / size for t, size in zip(self.thresholds, self.sizes, strict=True)]
+        parameters = [*self.latent, *self.offsets]
+        self.moments = [(np.zeros_like(p), np.zeros_like(p)) for p in parameters]
+        self.steps = 0
+        total = problem.mass.sum(axis=1)
+        self.share = problem.mass / np.maximum(total, 1e-300)[:, None]
+        self.weight = total / max(total.mean(), 1e-300)
+        m = len(problem.inputs)
+        self.batch = int(np.clip(m // 64, min(_BATCH, m), _LARGEST_BATCH))
+
+    def _typical_sizes(self) -> list[float]:
+        """Spread of the pre-activations of every layer, which gradients are scaled by."""
+        inputs = self.problem.inputs[:2000]
+        sums = weighted_sums(inputs, nearest_weights(self.latent[0], self.kinds[0]))
+        sizes = [max(float(sums.std()), 1e-12)]
+        for W, kind in zip(self.latent[1:], self.kinds[1:], strict=True):
+            sizes.append(_SOFTNESS * kind.limit * float(np.sqrt(W.shape[1])))
+        return sizes
+
+    def run_epoch(self, rate: float) -> None:
+        """Go through all inputs once, in batches of random order."""
+        order = self.rng.permutation(len(self.share))
+        for first in range(0, len(order), self.batch):
+            rows = order[first : first + self.batch]
+            self._step(self._gradients(rows), rate)
+
+    def _gradients(self, rows: IntArray) -> list[FloatArray]:
+        inputs = self.problem.inputs[rows]
+        if self.noise is not None:
+            inputs = inputs + self.noise * self.rng.standard_normal(inputs.shape)
+        values, z = [inputs], []
+        weights = [
+            nearest_weights(V, kind) for V, kind in zip(self.latent, self.kinds, strict=True)
+        ]
+        for W, offset, size in zip(weights, self.offsets, self.sizes, strict=True):
+            z.append(values[-1] @ W.T / size - offset)
+            values.append((z[-1] >= 0.0).astype(float))
+        # From here on `slope` is the derivative of the cross entropy by z.
+        if self.paired:
+            slope = 1.0 / (1.0 + np.exp(-np.clip(2.0 * z[-1], -60, 60))) - self.share[rows, 1:]
+        else:
+            odds = np.exp(z[-1] - z[-1].max(axis=1, keepdims=True))
+            slope = odds / odds.sum(axis=1, keepdims=True) - self.share[rows]
+        slope = slope * (self.weight[rows] / len(rows))[:, None]
+        by_weight: list[FloatArray] = []
+        by_offset: list[FloatArray] = []
+        for k in range(len(weights) - 1, -1, -1):
+            scale = self.kinds[k].limit / self.sizes[k]
+            by_weight.insert(0, slope.T @ values[k] * scale)
+            by_offset.insert(0, -slope.sum(axis=0))
+            if k > 0:
+                slope = (slope @ weights[k] / self.sizes[k]) * (np.abs(z[k - 1]) <= 1.0)
+        return [*by_weight, *by_offset]
+
+    def _step(self, gradients: list[FloatArray], rate: float) -> None:
+        self.steps += 1
+        kind = self.problem.architecture.thresholds
+        n_layers = len(self.latent)
+        for index, gradient in enumerate(gradients):
+            if index >= n_layers:
+                if kind == "zero":
+                    continue
+                if kind == "layer":
+                    gradient = np.full_like(gradient, gradient.mean())
+            mean, square = self.moments[index]
+            mean += (1.0 - _DECAY[0]) * (gradient - mean)
+            square += (1.0 - _DECAY[1]) * (gradient**2 - square)
+            corrected = mean / (1.0 - _DECAY[0] ** self.steps)
+            root = np.sqrt(square / (1.0 - _DECAY[1] ** self.steps))
+            target = self.latent[index] if index < n_layers else self.offsets[index - n_layers]
+            target -= rate * corrected / (root + 1e-8)
+            if index < n_layers:
+                np.clip(target, -1.0, 1.0, out=target)
+            elif kind == "layer" and not self.kinds[index - n_layers].integer:
+                limit = 1.0 / self.sizes[index - n_layers]
+                np.clip(target, -limit, limit, out=target)
+
+    def network(self) -> Network:
+        """Round the latent weights, and place the outputs' thresholds where the loss is least."""
+        shape = self.problem.architecture
+        weights = [
+            nearest_weights(V, kind) for V, kind in zip(self.latent, self.kinds, strict=True)
+        ]
+        thresholds = [offset * size for offset, size in zip(self.offsets, self.sizes, strict=True)]
+        if shape.thresholds == "layer":
+            limits = [np.inf if kind.integer else 1.0 for kind in self.kinds]
+            thresholds = [
+                np.full_like(t, np.clip(t[0], -limit, limit))
+                for t, limit in zip(thresholds, limits, strict=True)
+            ]
+        if self.paired:
+            weights[-1] = np.concatenate((-weights[-1], weights[-1]))
+            thresholds[-1] = np.concatenate(
+                (-np.nextafter(thresholds[-1], -np.inf), thresholds[-1])
+            )
+        network = Network(shape, tuple(weights), tuple(thresholds))
+        return network if self.paired else lower_outputs(self.problem, network)
+
+
+def lower_outputs(problem: TrainingProblem, network: Network) -> Network:
+    """Shift all output thresholds alike to where the loss is least; the ranking of scores stays.
+
+    Cross entropy only sees differences of scores, the loss also sees which of them reach 0.
+    """
+    kind = problem.architecture.thresholds
+    if kind == "zero":
+        return network
+    scores = network.preactivations(problem.inputs)[-1] - network.thresholds[-1]
+    order = np.argsort(scores, axis=None)
+    levels = scores.ravel()[order]
+    gains = (problem.cost_off - problem.cost_on).ravel()[order]
+    # Entry p is the merit of switching on everything from position p upwards.
+    merits = np.concatenate((np.cumsum(gains[::-1])[::-1], [0.0]))
+    possible = np.concatenate(([True], levels[1:] > levels[:-1], [True]))
+    below = np.concatenate(([levels[0] - 1.0], levels))
+    above = np.concatenate((levels, [levels[-1] + 1.0]))
+    shifts = 0.5 * below + 0.5 * above
+    if kind == "layer" and not problem.architecture.weights[-1].integer:
+        possible &= np.abs(network.thresholds[-1][0] + shifts) <= 1.0
+    if not possible.any():
+        return network
+    shift = shifts[np.argmax(np.where(possible, merits, -np.inf))]
+    thresholds = (*network.thresholds[:-1], network.thresholds[-1] + shift)
+    return Network(network.architecture, network.weights, thresholds)

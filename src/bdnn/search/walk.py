@@ -1,0 +1,193 @@
+"""One search path: sweeps, weights that grow where the network is wrong, kicks, the best so far.
+
+A descent stalls in a local minimum because each improvement for one input costs another. The walk
+then raises the price of the inputs that are wrong now, so that the present network is no minimum
+any more, and lets all prices drift back to the true ones. This is what weighting of clauses does in
+satisfiability, and of samples in boosting; the best network is always judged by the true cost. Now
+and then a unit is shaken or drawn anew, and when nothing has been gained for long the walk returns
+to its best network with true prices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bdnn.activation import FloatArray
+from bdnn.network import Network
+from bdnn.search.kernels.arrays import PER_LAYER, PER_UNIT, IntArray
+from bdnn.search.state import SearchState
+
+# Sweeps without gain before prices are raised: plateau moves need a few to find the way down.
+_PATIENCE = 2
+# Added to the price of a wrong input, speed of the way back to true prices, frequency of kicks.
+_RAISE, _DRIFT, _KICKS = 0.7, 0.05, 0.05
+# Raises without a better network after which the walk returns to its best one.
+_LONG = 400
+# Passes over a unit's weights per move, and random directions or pairs of weights per pass.
+_PASSES = 3
+_EXTRA = 8
+# Beyond this many inputs one pass per move has to do: gains are better formed anew.
+_MANY_INPUTS = 5_000
+# Work of one call into compiled code, in weights times inputs; between calls the clock is read.
+_CALL_WORK = 4_000_000
+_SHAKE = 0.1
+_LAYER_TRIALS = 2
+
+
+class Walk:
+    """A descent with weights that is advanced sweep by sweep.
+
+    Parameters
+    ----------
+    state : SearchState
+    rng : numpy.random.Generator
+    out_of_time : callable
+        Asked between calls into compiled code; a sweep is left unfinished once it is true.
+    """
+
+    def __init__(
+        self, state: SearchState, rng: np.random.Generator, out_of_time: Callable[[], bool]
+    ) -> None:
+        self.state = state
+        self.rng = rng
+        self.sweeps = 0
+        self._out_of_time = out_of_time
+        self._stalled = 0
+        self._futile = 0
+        s = state.arrays
+        # The same network at true prices; only what depends on prices has memory of its own.
+        self._true = s._replace(
+            cost=s.cost.copy(),
+            cost_on=s.cost_on.copy(),
+            cost_off=s.cost_off.copy(),
+            mass=s.mass.copy(),
+        )
+        self._price = np.ones(len(s.cost))
+        unavoidable = np.minimum(s.cost_on, s.cost_off).sum(axis=0)
+        wrong_mass = s.mass.sum(axis=0) - s.mass.max(axis=0)
+        self._least = s.goal[0] * unavoidable + s.goal[1] * wrong_mass
+        self._lowest = self.best_cost = state.cost
+        self._best = state.snapshot()
+
+    @property
+    def n_kickable(self) -> int:
+        """Number of units that kicks may hit: the hidden ones, or the outputs if there are none."""
+        s = self.state.arrays
+        return int(s.unit_at[-2]) or self.state.n_units
+
+    @property
+    def best_network(self) -> Network:
+        """The best network so far, its thresholds midway between the sums on both sides."""
+        current = self.state.snapshot()
+        self.state.restore(self._best)
+        self.state.centre_thresholds()
+        network = self.state.to_network()
+        self.state.restore(current)
+        return network
+
+    def step(self) -> bool:
+        """Do one sweep, raise prices where sweeps have stalled; tell whether a best was found."""
+        self._sweep()
+        self.sweeps += 1
+        self.state.refresh()
+        cost = self._true_cost()
+        found = cost < self.best_cost - 1e-9 * max(1.0, self.best_cost)
+        if found:
+            self.best_cost, self._best, self._futile = cost, self.state.snapshot(), 0
+        paid = self.state.cost
+        if paid < self._lowest - 1e-9 * max(1.0, self._lowest):
+            self._lowest, self._stalled = paid, 0
+        else:
+            self._stalled += 1
+        if self._stalled >= _PATIENCE:
+            self._move_on()
+        return found
+
+    def _true_cost(self) -> float:
+        from bdnn.search.kernels.backend import output_costs
+
+        output_costs(self._true, np.zeros_like(self._true.cost_on), self._true.cost)
+        return float(self._true.cost.sum())
+
+    def _move_on(self) -> None:
+        """Make the local minimum none: raise the price of what is wrong, or go back and kick."""
+        self._futile += 1
+        if self._futile % _LONG == 0:
+            self.state.restore(self._best)
+            self._set_prices(np.ones_like(self._price))
+            self.kick(strength=2)
+            return
+        wrong = self._true.cost > self._least + 1e-9
+        price = self._price + _RAISE * wrong
+        self._set_prices(price + _DRIFT * (1.0 - price))
+        if self.rng.random() < _KICKS:
+            self.kick(strength=1)
+
+    def _set_prices(self, price: FloatArray) -> None:
+        s = self.state.arrays
+        self._price = price
+        s.cost_on[:] = self._true.cost_on * price
+        s.cost_off[:] = self._true.cost_off * price
+        s.mass[:] = self._true.mass * price
+        self.state.refresh()
+        self._lowest, self._stalled = self.state.cost, 0
+
+    def _sweep(self) -> None:
+        from bdnn.search.moves.annealing import anneal_outputs
+        from bdnn.search.moves.sweep import improve_units, move_layer_threshold
+
+        s = self.state.arrays
+        if s.goal[1] != 0.0 or s.goal[2] != 0.0:
+            anneal_outputs(s, 0.0, self.rng)
+        m = s.sums.shape[1]
+        passes = _PASSES if m <= _MANY_INPUTS else 1
+        for k in range(len(s.widths) - 2, -1, -1):
+            units: IntArray = s.unit_at[k] + self.rng.permutation(s.widths[k + 1])
+            work = m * passes * (int(s.widths[k]) + _EXTRA)
+            size = max(1, _CALL_WORK // max(1, work))
+            for first in range(0, len(units), size):
+                if self._out_of_time():
+                    return
+                improve_units(s, units[first : first + size], self.rng, passes, _EXTRA)
+            if s.threshold_kind[0] == PER_LAYER:
+                move_layer_threshold(s, k, self.rng, _LAYER_TRIALS)
+
+    def kick(self, *, strength: int) -> None:
+        """Shake or redraw a few units, and at times the outputs, at whatever cost."""
+        from bdnn.search.moves.sweep import redraw
+
+        s = self.state.arrays
+        n = self.n_kickable
+        for unit in self.rng.choice(n, size=min(strength, n), replace=False):
+            k = int(np.searchsorted(s.unit_at, unit, side="right")) - 1
+            if self.rng.random() < 0.5:
+                redraw(s, k, unit, self.rng)
+            else:
+                self._shake(k, unit, _SHAKE)
+        if self.rng.random() < 0.3:
+            for unit in range(s.unit_at[-2], s.unit_at[-1]):
+                self._shake(len(s.widths) - 2, unit, 2 * _SHAKE)
+        self.state.refresh()
+        self._lowest, self._stalled = self.state.cost, 0
+
+    def _shake(self, k: int, unit: int, size: float) -> None:
+        """Change a unit's weights a little: all of them, or some to other integers."""
+        s = self.state.arrays
+        n = int(s.widths[k])
+        at = int(s.weight_at[k] + (unit - s.unit_at[k]) * n)
+        w = s.weights[at : at + n]
+        values = s.values[s.value_at[k] : s.value_at[k + 1]]
+        if len(values):
+            chosen = self.rng.random(n) < max(size, 1.0 / n)
+            w[chosen] = self.rng.choice(values, size=int(chosen.sum()))
+            return
+        w += size * self.rng.standard_normal(n)
+        if s.threshold_kind[0] == PER_UNIT:
+            s.thresholds[unit] += size * self.rng.standard_normal()
+        largest = np.abs(w).max()
+        if largest > 1.0:
+            w /= largest
+            if s.threshold_kind[0] == PER_UNIT:
+                s.thresholds[unit] /= largest

@@ -1,0 +1,124 @@
+"""Starts are valid networks, good ones are good, and embedding keeps the function."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import load_iris
+
+from bdnn.architecture import Architecture
+from bdnn.errors import ModelError
+from bdnn.network import Network
+from bdnn.problem import TrainingProblem
+from bdnn.search import embed, linear_start, random_start, straight_through
+from tests.problems import random_problem, xor
+from tests.strategies import architectures, networks
+
+WEIGHTS = ("continuous", "ternary", "binary", "int:3")
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("thresholds", ["neuron", "layer", "zero"])
+@pytest.mark.parametrize("hidden", [(), (4,), (4, 3)])
+def test_starts_are_networks_of_the_architecture(weights, thresholds, hidden):
+    problem = random_problem(
+        0, n_samples=20, n_classes=3, hidden=hidden, weights=weights, thresholds=thresholds
+    )
+    rng = np.random.default_rng(0)
+    for network in (
+        random_start(problem, rng),
+        linear_start(problem, rng),
+        straight_through(problem, rng=rng, seconds=1.0, epochs=3),
+    ):
+        assert network.architecture == problem.architecture
+
+
+@pytest.mark.parametrize(("weights", "hidden"), [("ternary", (30,)), ("continuous", (20, 20))])
+def test_straight_through_learns_iris(weights, hidden):
+    X, y = load_iris(return_X_y=True)
+    X = np.rint((X - X.mean(axis=0)) / X.std(axis=0) * 64) / 64
+    shape = Architecture.create(4, 3, hidden=hidden, weights=weights)
+    problem = TrainingProblem.from_samples(shape, X, y)
+    network = straight_through(problem, rng=np.random.default_rng(0), seconds=20.0)
+    assert problem.error(network) < 0.1
+
+
+def test_straight_through_can_be_stopped():
+    epochs = []
+    straight_through(
+        random_problem(0, n_samples=20, hidden=(4,)),
+        rng=np.random.default_rng(0),
+        seconds=5.0,
+        on_epoch=lambda network: epochs.append(network) or len(epochs) == 4,
+    )
+    assert len(epochs) == 4
+
+
+@st.composite
+def embeddings(draw):
+    network = draw(
+        networks(
+            architectures(
+                max_hidden=2, weights=st.sampled_from(["continuous", "ternary", "int:2", "int:5"])
+            )
+        )
+    )
+    old = network.architecture
+    floor = list(old.hidden) or [old.n_outputs]
+    depth = draw(st.integers(len(old.hidden), 3))
+    widths = [
+        (floor[k] if k < len(floor) else floor[-1]) + draw(st.integers(1, 2)) for k in range(depth)
+    ]
+    kinds = ("zero", "layer", "neuron")
+    thresholds = draw(st.sampled_from(kinds[kinds.index(old.thresholds) :]))
+    weights = [kind.name for kind in old.weights]
+    weights = weights[:-1] + ["ternary"] * (depth - len(old.hidden)) + weights[-1:]
+    if not old.hidden and depth:
+        weights = [old.weights[0].name, *["ternary"] * depth]
+    if draw(st.booleans()):
+        weights = ["continuous"] * (depth + 1)
+    return network, Architecture.create(
+        old.n_features, old.n_outputs, hidden=widths, weights=weights, thresholds=thresholds
+    )
+
+
+@given(embeddings(), st.integers(0, 1000))
+@settings(max_examples=150, deadline=None)
+def test_embedding_keeps_the_outputs(case, seed):
+    network, shape = case
+    X = np.random.default_rng(seed).integers(-3, 4, (20, shape.n_features)).astype(float)
+    larger = embed(network, shape)
+    assert larger.architecture == shape
+    assert (larger.outputs(X) == network.outputs(X)).all()
+
+
+def test_embedding_of_equal_shape_is_the_network():
+    network = xor().constant_network()
+    assert embed(network, network.architecture) == network
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        Architecture.create(3, 2, hidden=(2,)),
+        Architecture.create(2, 3, hidden=(2,)),
+        Architecture.create(2, 2, hidden=()),
+        Architecture.create(2, 2, hidden=(1,)),
+        Architecture.create(2, 2, hidden=(3,), weights="binary"),
+        Architecture.create(2, 2, hidden=(2,), thresholds="zero"),
+    ],
+    ids=["features", "outputs", "depth", "width", "no zero", "thresholds"],
+)
+def test_impossible_embeddings_are_refused(shape):
+    with pytest.raises(ModelError):
+        embed(xor().constant_network(), shape)
+
+
+def test_zero_thresholds_need_a_spare_unit_to_grow_deep():
+    small = Architecture.create(1, 2, hidden=(2,), thresholds="zero")
+    network = Network(small, (np.ones((2, 1)), np.eye(2)), (np.zeros(2), np.zeros(2)))
+    with pytest.raises(ModelError, match="one unit more"):
+        embed(network, Architecture.create(1, 2, hidden=(2, 2), thresholds="zero"))
+    embed(network, Architecture.create(1, 2, hidden=(3, 2), thresholds="zero"))
