@@ -1,0 +1,20 @@
+"""How much an input may change before its class does: guarantees, exact answers, attacks."""
+
+from bdnn.robustness.attack import Attack, attack
+from bdnn.robustness.certificate import Certificate
+from bdnn.robustness.certify import Certification, certify
+from bdnn.robustness.domain import Domain
+from bdnn.robustness.surroundings import Surroundings
+from bdnn.robustness.verify import Verification, verify
+
+__all__ = [
+    "Attack",
+    "Certificate",
+    "Certification",
+    "Domain",
+    "Surroundings",
+    "Verification",
+    "attack",
+    "certify",
+    "verify",
+]

@@ -1,0 +1,136 @@
+"""Attacks on a model: how often a perturbation of a given size changes the class."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bdnn.activation import BoolArray, FloatArray
+from bdnn.errors import DataError, ModelError
+from bdnn.robustness.attempts import Attempts, boundary, greedy, random_sign
+from bdnn.robustness.norms import check_radius
+from bdnn.robustness.surroundings import Surroundings
+from bdnn.robustness.verify import verify
+
+AttackMethod = Literal["random_sign", "greedy", "boundary", "optimal"]
+
+
+@dataclass(frozen=True, eq=False)
+class Attack:
+    """Samples after an attack.
+
+    Attributes
+    ----------
+    X : array of shape (n_samples, n_features)
+        Raw inputs within the radius; a sample whose class could not be changed stays as it was,
+        except under ``random_sign``, which moves all.
+    success : 0/1 array of shape (n_samples,)
+        Whose class is another one now.
+    lengths : array of shape (n_samples,)
+        How far the samples were moved to another class, infinite without success.
+    correct : 0/1 array or None
+        Which samples are still predicted as labelled, if there are labels.
+    """
+
+    X: FloatArray
+    success: BoolArray
+    lengths: FloatArray
+    correct: BoolArray | None = None
+
+    @property
+    def accuracy(self) -> float:
+        """Share of samples that are predicted as labelled after the attack."""
+        if self.correct is None:
+            raise DataError("an accuracy needs labels: call attack with y.")
+        return float(self.correct.mean())
+
+
+def attack(
+    around: Surroundings,
+    radius: ArrayLike,
+    *,
+    method: str = "greedy",
+    labels: NDArray[np.intp] | None = None,
+    draws: int = 1,
+    reference: FloatArray | None = None,
+    seed: int | np.random.Generator = 0,
+    time_limit: float = math.inf,
+    n_jobs: int | None = None,
+) -> Attack:
+    """Perturb samples within a radius.
+
+    Parameters
+    ----------
+    around : Surroundings
+    radius : float or array
+        How far, for all samples or one each.
+    method : {"random_sign", "greedy", "boundary", "optimal"}
+        The paper's random attack, two quick ones, or the exact answer by verification.
+    labels : array, optional
+        True classes, as numbers of outputs.
+    draws : int
+        Random attacks per sample, of which the first that succeeds is kept.
+    reference : array, optional
+        Raw inputs from which the boundary attack starts; by default the samples.
+    seed : int or Generator
+    time_limit, n_jobs
+        Of the optimal attack, see :func:`~bdnn.robustness.verify`.
+    """
+    check_attack(method, draws)
+    limit = check_radius(radius, len(around.X))
+    points = around.X if reference is None else reference
+    if method == "random_sign":
+        found, X = random_sign(around, limit, np.random.default_rng(seed), draws=draws)
+    else:
+        found = _deliberate(around, limit, method, points, time_limit, n_jobs)
+        X = found.X
+    # The forward pass has the last word on what the attack did.
+    said = around.network.predict(around.scaler.transform(X))
+    success = said != around.classes
+    lengths = np.where(success, around.measured(X), np.inf)
+    return Attack(X, success, lengths, None if labels is None else said == labels)
+
+
+def check_attack(method: str, draws: int) -> None:
+    """Refuse what is no attack."""
+    if method not in get_args(AttackMethod):
+        raise ModelError(
+            f"method must be one of {', '.join(map(repr, get_args(AttackMethod)))}, got "
+            f"{method!r}: choose one of these."
+        )
+    if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
+        raise ModelError(f"draws must be a whole number from 1, got {draws!r}: give for example 1.")
+
+
+def _deliberate(
+    around: Surroundings,
+    limit: FloatArray,
+    method: str,
+    reference: FloatArray,
+    time_limit: float,
+    n_jobs: int | None,
+) -> Attempts:
+    if method == "greedy":
+        found = greedy(around, limit)
+    elif method == "boundary":
+        found = boundary(around, reference)
+    else:
+        checked = verify(
+            around,
+            limit,
+            smallest=False,
+            reference=reference,
+            time_limit=time_limit,
+            n_jobs=n_jobs,
+        )
+        upper = checked.upper
+        X = np.where(np.isfinite(upper)[:, None], checked.counter_examples, around.X)
+        found = Attempts(X, upper)
+    inside = found.lengths <= limit
+    return Attempts(
+        np.where(inside[:, None], found.X, around.X), np.where(inside, found.lengths, np.inf)
+    )

@@ -1,0 +1,188 @@
+"""The nearest counter-example of one sample by branch and bound over boxes of inputs.
+
+A box is closed when intervals prove its class, when its point nearest to the sample is a
+counter-example (there is no nearer one in it), or when it is farther away than one already known.
+Otherwise it is halved along the feature that holds most units open. Boxes are taken in the order of
+their distance, many at once, so that the distance of the first open one is a bound at any time.
+No solver is needed, any norm will do, and the halvings are a proof that can be gone through again.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from typing import Any
+
+import numpy as np
+
+from bdnn.activation import BoolArray, FloatArray
+from bdnn.program import IndexArray
+from bdnn.robustness.intervals import IntervalPass, sum_bounds
+from bdnn.robustness.surroundings import Surroundings
+
+_SMALLEST_BATCH, _LARGEST_BATCH = 16, 512
+# A box of real numbers that is so narrow is given up: the class changes somewhere in it.
+_NARROW = 2.0**-36
+_LARGEST_PROOF = 1000
+
+
+class Branching:
+    """The search around one sample.
+
+    Parameters
+    ----------
+    around : Surroundings
+        Of exactly one sample.
+    radius : float
+        How far to look.
+
+    Attributes
+    ----------
+    lower : float
+        No counter-example is nearer than this.
+    upper : float
+        Distance of the nearest one found, infinite without one.
+    counter_example : array or None
+        That one, a raw input.
+    n_boxes : int
+        How many boxes were looked at.
+    """
+
+    def __init__(self, around: Surroundings, radius: float) -> None:
+        self.around = around
+        self.radius = radius
+        self.lower = 0.0
+        self.upper = np.inf
+        self.counter_example: FloatArray | None = None
+        self.n_boxes = 0
+        self._reach = radius  # boxes farther away are of no interest
+        self._pass = IntervalPass(around.network, around.scaler.step)
+        self._whole = around.domain.integer | (around.scaler.step > 0)
+        self._influence = _influence(around)
+        low, high = around.box(np.array([radius]))
+        self._boxes = [(low[0], high[0])]
+        self._open: list[tuple[float, int]] = [(0.0, 0)]
+        self._given_up = np.inf
+        self._splits: dict[int, tuple[int, float, int, int]] = {}
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing is left to look at."""
+        return not self._open
+
+    def run(self, *, seconds: float = np.inf, boxes: int | None = None) -> None:
+        """Search until all is known, or the time or the number of boxes is used up."""
+        deadline = time.perf_counter() + seconds
+        batch = _SMALLEST_BATCH
+        while self._open and time.perf_counter() < deadline:
+            if boxes is not None and self.n_boxes >= boxes:
+                break
+            self._advance(batch)
+            batch = min(2 * batch, _LARGEST_BATCH)
+        nearest = self._open[0][0] if self._open else self._reach
+        self.lower = min(nearest, self._given_up, self._reach)
+
+    def proof(self) -> Any:
+        """The halvings as nested ``[feature, cut, left, right]`` with None for a closed box.
+
+        It is left out, as None for the whole, where the search is not complete or the proof long.
+        """
+        if not self.is_complete or len(self._splits) > _LARGEST_PROOF:
+            return None
+        return self._tree(0)
+
+    def _tree(self, number: int) -> Any:
+        if number not in self._splits:
+            return None
+        feature, cut, left, right = self._splits[number]
+        return [feature, cut, self._tree(left), self._tree(right)]
+
+    def _advance(self, batch: int) -> None:
+        """Take the nearest boxes, close those that can be closed and halve the others."""
+        taken = [heapq.heappop(self._open) for _ in range(min(batch, len(self._open)))]
+        self.n_boxes += len(taken)
+        costs, numbers = (np.array(part) for part in zip(*taken, strict=True))
+        low, high = (np.array([self._boxes[k][side] for k in numbers]) for side in (0, 1))
+        within = self.around.box(np.array([self._reach]))
+        low, high = np.maximum(low, within[0]), np.minimum(high, within[1])
+        is_open = (low <= high).all(axis=1) & self._has_categories(low, high)
+        is_open &= ~self._look_at_nearest(costs, low, high, is_open)
+        is_open &= costs < self._reach
+        inputs = self.around.input_box(low, high)
+        classes = np.repeat(self.around.classes, len(low))
+        is_open &= ~self._pass.is_certain(*inputs, classes, lambda W: sum_bounds(W, *inputs))
+        # A point is settled by the forward pass, even if rounding leaves intervals in doubt.
+        is_open &= (low < high).any(axis=1)
+        narrow = is_open & self._is_narrow(low, high)
+        self._given_up = min(self._given_up, costs[narrow].min(initial=np.inf))
+        is_open &= ~narrow
+        if is_open.any():
+            self._halve(numbers[is_open], low[is_open], high[is_open])
+        while self._open and self._open[0][0] >= self._reach:
+            self._open.clear()
+
+    def _look_at_nearest(
+        self, costs: FloatArray, low: FloatArray, high: FloatArray, is_open: BoolArray
+    ) -> BoolArray:
+        """Tell in which boxes the point nearest to the sample is a counter-example."""
+        around = self.around
+        points = np.clip(around.current, low, high)
+        changed = around.network.predict(around.inputs(points)) != around.classes
+        changed &= is_open & self._has_categories(points, points)
+        for place in np.flatnonzero(changed):  # costs ascend, so that the first is the nearest
+            cost = float(costs[place])
+            if cost >= self._reach and self.counter_example is not None:
+                break
+            found = around.raw(points[[place]])
+            if around.is_changed(found)[0]:
+                self.counter_example = found[0]
+                self.upper = float(around.measured(found)[0])
+                self._reach = cost
+            else:  # no floating point number leads there, which is for nobody to rely on
+                self._given_up = min(self._given_up, cost)
+        return np.asarray(changed)
+
+    def _has_categories(self, low: FloatArray, high: FloatArray) -> BoolArray:
+        """Tell which boxes hold a point with exactly one 1 in every group."""
+        possible = np.ones(len(low), dtype=bool)
+        for group in self.around.domain.groups:
+            members = list(group)
+            possible &= low[:, members].sum(axis=1) <= 1
+            possible &= high[:, members].sum(axis=1) >= 1
+        return possible
+
+    def _is_narrow(self, low: FloatArray, high: FloatArray) -> BoolArray:
+        limit = np.where(self._whole, 0.0, _NARROW * (1.0 + np.abs(self.around.centre)))
+        return np.asarray((high - low <= limit).all(axis=1))
+
+    def _halve(self, numbers: IndexArray, low: FloatArray, high: FloatArray) -> None:
+        a, b = self.around.input_box(low, high)
+        free = self._pass.free_units(a, b).astype(float)
+        # A feature that no free unit sees is the last choice, one without width is none.
+        gain = np.where(high > low, (b - a) * (free @ self._influence) + 1e-300, -1.0)
+        feature = gain.argmax(axis=1)
+        lines = np.arange(len(low))
+        middle = 0.5 * (low[lines, feature] + high[lines, feature])
+        whole = self._whole[feature]
+        cut = np.where(whole, np.floor(middle), middle)
+        left_high, right_low = high.copy(), low.copy()
+        left_high[lines, feature] = cut
+        right_low[lines, feature] = np.where(whole, cut + 1, cut)
+        lows, highs = np.concatenate([low, right_low]), np.concatenate([left_high, high])
+        costs = self.around.lengths(np.clip(self.around.current, lows, highs))
+        first = len(self._boxes)
+        self._boxes.extend(zip(lows, highs, strict=True))
+        for place, number in enumerate(numbers.tolist()):
+            left = first + place
+            right = left + len(low)
+            self._splits[number] = (int(feature[place]), float(cut[place]), left, right)
+        for place in np.flatnonzero(costs < self._reach).tolist():
+            heapq.heappush(self._open, (float(costs[place]), first + place))
+
+
+def _influence(around: Surroundings) -> FloatArray:
+    """How much a feature matters to a first-layer unit, and the unit to what follows."""
+    W = around.network.weights
+    if len(W) == 1:
+        return np.abs(W[0])
+    return np.asarray(np.abs(W[0]) * (np.abs(W[1]).sum(axis=0) + 1e-9)[:, None])

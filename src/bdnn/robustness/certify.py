@@ -1,0 +1,160 @@
+"""The largest radius that a sound bound guarantees, for all samples at once.
+
+Whether the class holds in a ball is asked with intervals: for l_inf the ball is a box; for l_1 and
+l_2 a sum of the first layer is also within ``r`` times the dual norm of its weights. The answer is
+monotone in the radius, so that bisection finds the largest one, all samples side by side.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bdnn.activation import BoolArray, FloatArray
+from bdnn.errors import DataError
+from bdnn.robustness.certificate import Certificate
+from bdnn.robustness.intervals import Bounds, IntervalPass, sum_bounds
+from bdnn.robustness.norms import SLACK, check_radius, dual_length
+from bdnn.robustness.surroundings import Surroundings
+
+_DOUBLINGS = 64
+_HALVINGS = 32
+_ROWS_AT_ONCE = 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Certification:
+    """Radii that are guaranteed: within them no perturbation changes the predicted class.
+
+    Attributes
+    ----------
+    radii : array of shape (n_samples,)
+        Infinite where nothing ever changes the class.
+    radius : array of shape (n_samples,) or None
+        What was asked for.
+    correct : 0/1 array or None
+        Which samples are predicted as labelled, if there are labels.
+    """
+
+    around: Surroundings
+    radii: FloatArray
+    radius: FloatArray | None = None
+    correct: BoolArray | None = None
+
+    @property
+    def certified(self) -> BoolArray:
+        """Which samples keep their class within the radius that was asked for."""
+        if self.radius is None:
+            raise DataError("no radius was given: call certify with radius=0.1, for example.")
+        return self.radii >= self.radius
+
+    @property
+    def accuracy(self) -> float:
+        """Share of samples that are predicted as labelled within the whole radius."""
+        return float((self.certified & self._is_correct()).mean())
+
+    def curve(self, levels: ArrayLike | None = None) -> tuple[FloatArray, FloatArray]:
+        """Certified accuracy against the radius.
+
+        Parameters
+        ----------
+        levels : array, optional
+            Radii; by default 0 and those at which the accuracy drops.
+
+        Returns
+        -------
+        levels, accuracy : arrays
+        """
+        correct = self._is_correct()
+        kept = np.sort(np.where(correct, self.radii, -1.0))
+        if levels is None:
+            levels = np.unique(np.concatenate([[0.0], kept[(kept > 0) & np.isfinite(kept)]]))
+        wanted = np.atleast_1d(check_radius(levels, name="levels"))
+        return wanted, (len(kept) - np.searchsorted(kept, wanted, side="left")) / len(kept)
+
+    def certificate(self, sample: int) -> Certificate:
+        """The guarantee of one sample, to be checked again without this package's bounds."""
+        return Certificate.guarantee(self.around.rows(np.array([sample])), self.radii[sample])
+
+    def _is_correct(self) -> BoolArray:
+        if self.correct is None:
+            raise DataError("an accuracy needs labels: call certify with y.")
+        return self.correct
+
+
+def certify(
+    around: Surroundings, radius: ArrayLike | None = None, *, correct: BoolArray | None = None
+) -> Certification:
+    """Guarantee radii by a sound bound, for all samples at once."""
+    wanted = None if radius is None else check_radius(radius, len(around.X))
+    return Certification(around, guaranteed_radii(around), wanted, correct)
+
+
+def guaranteed_radii(around: Surroundings, *, deadline: float = math.inf) -> FloatArray:
+    """Radii within which no perturbation changes the class, infinite where none ever does.
+
+    Samples that are not reached before the deadline (of ``time.perf_counter``) get 0.
+    """
+    radii = np.zeros(len(around.X))
+    for first in range(0, len(around.X), _ROWS_AT_ONCE):
+        if time.perf_counter() >= deadline:
+            break
+        rows = np.arange(first, min(first + _ROWS_AT_ONCE, len(around.X)))
+        radii[rows] = _radii(around.rows(rows))
+    return radii
+
+
+def is_guaranteed(around: Surroundings, radius: FloatArray) -> BoolArray:
+    """Tell which samples certainly keep their class within one radius per sample."""
+    return _holds(around, IntervalPass(around.network, around.scaler.step), radius)
+
+
+def _holds(around: Surroundings, network: IntervalPass, radius: FloatArray) -> BoolArray:
+    low, high = around.input_box(*around.box(radius))
+
+    def sums(W: FloatArray) -> Bounds:
+        lower, upper = sum_bounds(W, low, high)
+        if around.norm == "linf":
+            return lower, upper
+        middle, spread = _ball(around, radius, W)
+        return np.maximum(lower, middle - spread), np.minimum(upper, middle + spread)
+
+    return network.is_certain(low, high, around.classes, sums)
+
+
+def _ball(around: Surroundings, radius: FloatArray, W: FloatArray) -> Bounds:
+    """Sums at the centres, and how far they can move: r times the dual norm, and rounding."""
+    dual = dual_length(around.norm, W * around.unit)
+    with np.errstate(invalid="ignore"):
+        reach = np.where(dual > 0, radius[:, None] * dual, 0.0)
+    size = np.abs(around.centre) @ np.abs(W).T
+    rounded = around.half_step * np.abs(W).sum(axis=1)
+    return around.centre @ W.T, (reach + rounded) * (1 + SLACK) + SLACK * size
+
+
+def _radii(around: Surroundings) -> FloatArray:
+    network = IntervalPass(around.network, around.scaler.step)
+    n_samples = len(around.X)
+    always = _holds(around, network, np.full(n_samples, np.inf))
+    low, high = np.zeros(n_samples), np.full(n_samples, 2.0**-4)
+    rows = np.flatnonzero(~always)
+    for _ in range(_DOUBLINGS):
+        held = _holds(around.rows(rows), network, high[rows])
+        rows = rows[held]
+        if not rows.size:
+            break
+        low[rows], high[rows] = high[rows], 2 * high[rows]
+    rows = np.flatnonzero(~always)
+    part = around.rows(rows)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low[rows] + high[rows])
+        held = _holds(part, network, middle)
+        low[rows], high[rows] = (
+            np.where(held, middle, low[rows]),
+            np.where(held, high[rows], middle),
+        )
+    return np.where(always, np.inf, low)

@@ -1,0 +1,127 @@
+"""Which inputs exist at all: ranges, whole numbers, fixed features, one-hot groups."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from bdnn.activation import BoolArray, FloatArray
+from bdnn.errors import DataError, ModelError
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """The inputs that a perturbation may lead to, in raw units.
+
+    Build one with :meth:`create`. A sample outside the range keeps its own value available.
+
+    Parameters
+    ----------
+    lower, upper : arrays of shape (n_features,)
+        Range of every feature, infinite where there is none.
+    integer, fixed : 0/1 arrays of shape (n_features,)
+        Features that take whole numbers only, and features that nobody can change.
+    groups : tuple of tuples of int
+        Features that are the one-hot code of one category: exactly one of each group is 1.
+    """
+
+    lower: FloatArray
+    upper: FloatArray
+    integer: BoolArray
+    fixed: BoolArray
+    groups: tuple[tuple[int, ...], ...] = ()
+
+    @classmethod
+    def create(
+        cls,
+        n_features: int,
+        *,
+        lower: ArrayLike | None = None,
+        upper: ArrayLike | None = None,
+        integer: Sequence[int] = (),
+        fixed: Sequence[int] = (),
+        groups: Sequence[Sequence[int]] = (),
+    ) -> Domain:
+        """Check what a user gives; features are numbered from 0."""
+        low = _bounds(lower, n_features, "lower", -np.inf)
+        high = _bounds(upper, n_features, "upper", np.inf)
+        whole = _mask(integer, n_features, "integer")
+        still = _mask(fixed, n_features, "fixed")
+        parsed = tuple(_members(group, n_features, "groups") for group in groups)
+        members = [j for group in parsed for j in group]
+        if len(set(members)) != len(members):
+            raise ModelError(
+                "a feature can be in one group only, got one that is in two: check groups."
+            )
+        whole[members] = True
+        low[members], high[members] = np.maximum(low[members], 0), np.minimum(high[members], 1)
+        if not (low <= high).all():
+            raise ModelError(
+                f"lower must not be above upper, got that for feature "
+                f"{int(np.flatnonzero(~(low <= high))[0])}: check both."
+            )
+        return cls(low, high, whole, still, parsed)
+
+    def check(self, X: FloatArray) -> None:
+        """Refuse samples that no whole number or category stands for."""
+        broken = self.integer & (np.rint(X) != X)
+        if broken.any():
+            row, feature = np.argwhere(broken)[0]
+            raise DataError(
+                f"feature {feature} takes whole numbers only, got {X[row, feature]:g} in row "
+                f"{row}: correct it or leave the feature out of integer and groups."
+            )
+        for group in self.groups:
+            part = X[:, list(group)]
+            wrong = ((part != 0) & (part != 1)).any(axis=1) | (part.sum(axis=1) != 1)
+            if wrong.any():
+                raise DataError(
+                    f"features {list(group)} are the code of one category, got none or several "
+                    f"in row {int(np.flatnonzero(wrong)[0])}: correct it or the group."
+                )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The domain as plain data, None for what has no limit."""
+        return {
+            "lower": [value if np.isfinite(value) else None for value in self.lower.tolist()],
+            "upper": [value if np.isfinite(value) else None for value in self.upper.tolist()],
+            "integer": np.flatnonzero(self.integer).tolist(),
+            "fixed": np.flatnonzero(self.fixed).tolist(),
+            "groups": [list(group) for group in self.groups],
+        }
+
+
+def _bounds(values: ArrayLike | None, n_features: int, name: str, none: float) -> FloatArray:
+    if values is None:
+        return np.full(n_features, none)
+    bounds = np.asarray(values, dtype=float)
+    if bounds.shape not in ((), (n_features,)) or np.isnan(bounds).any():
+        raise ModelError(
+            f"{name} must be one number or one per feature ({n_features}) and not NaN, got shape "
+            f"{bounds.shape}: check it."
+        )
+    return np.broadcast_to(bounds, (n_features,)).copy()
+
+
+def _members(features: Sequence[int], n_features: int, name: str) -> tuple[int, ...]:
+    try:
+        numbers = tuple(operator.index(j) for j in features)
+    except TypeError:
+        numbers = (-1,)
+    if any(not 0 <= j < n_features for j in numbers):
+        raise ModelError(
+            f"{name} must hold numbers of features from 0 to {n_features - 1}, got "
+            f"{list(features) if isinstance(features, Sequence) else features!r}: check it."
+        )
+    return numbers
+
+
+def _mask(features: Sequence[int], n_features: int, name: str) -> BoolArray:
+    mask = np.zeros(n_features, dtype=bool)
+    mask[list(_members(features, n_features, name))] = True
+    return mask

@@ -1,0 +1,240 @@
+"""What the inputs of a network can become within a radius, rounding to the grid included.
+
+A raw input x is scaled to ``s = (x - shift) * factor`` and rounded to the grid: the network sees
+``z = k * step``. A perturbed input reaches the grid point k as soon as it crosses the edge of its
+cell, so that k costs a move of ``|k * step - s| - step / 2``. Every feature has a *coordinate*: the
+grid point k, the raw value of a feature of whole numbers, or z itself where nothing is rounded.
+
+All lengths found here are lower limits and all boxes upper limits, by more than floating point
+numbers can be off, so that what holds for them holds for ``predict`` on any raw input.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdnn.activation import BoolArray, FloatArray
+from bdnn.errors import ModelError
+from bdnn.network import Network
+from bdnn.robustness.domain import Domain
+from bdnn.robustness.norms import SLACK, Norm, Units, check_norm, check_units, length
+from bdnn.scaling import Scaler
+
+# Where the scaler cuts off; beyond it nothing changes any more.
+_LARGEST_SCALED = 2.0**30
+_NUDGES = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Surroundings:
+    """Samples, what surrounds them, and how far away that is. Build it with :meth:`create`.
+
+    Attributes
+    ----------
+    network, scaler, domain
+        The model, and the inputs that exist.
+    norm : {"linf", "l1", "l2"}
+    units : {"scaled", "raw"}
+        What a radius of 1 is: a scaled input moved by 1, or a raw one.
+    X : array of shape (n_samples, n_features)
+        Raw inputs.
+    centre : array of the same shape
+        Scaled inputs before rounding.
+    current : array of the same shape
+        Coordinates of the samples.
+    classes : array of shape (n_samples,)
+        Predicted classes, as numbers of outputs.
+    """
+
+    network: Network
+    scaler: Scaler
+    domain: Domain
+    norm: Norm
+    units: Units
+    X: FloatArray
+    centre: FloatArray
+    current: FloatArray
+    classes: NDArray[np.intp]
+    lowest: FloatArray
+    highest: FloatArray
+
+    @classmethod
+    def create(
+        cls,
+        network: Network,
+        scaler: Scaler,
+        X: FloatArray,
+        *,
+        norm: str = "linf",
+        units: str = "scaled",
+        domain: Domain | None = None,
+    ) -> Surroundings:
+        """Look around samples."""
+        if not (np.isfinite(scaler.factor) & (scaler.factor != 0)).all():
+            raise ModelError(
+                "a scaler with a factor of 0 says nothing about raw inputs: train the model again."
+            )
+        domain = domain or Domain.create(X.shape[1])
+        domain.check(X)
+        inputs = scaler.transform(X)
+        with np.errstate(over="ignore"):
+            centre = inputs if scaler.kind is None else (X - scaler.shift) * scaler.factor
+        if scaler.kind is not None:
+            centre = np.clip(centre, -_LARGEST_SCALED, _LARGEST_SCALED)
+        current = np.where(
+            domain.integer, X, np.rint(inputs / scaler.step) if scaler.step else inputs
+        )
+        lowest, highest = _limits(scaler, domain, current)
+        classes = network.predict(inputs)
+        return cls(
+            network,
+            scaler,
+            domain,
+            check_norm(norm),
+            check_units(units),
+            X,
+            centre,
+            current,
+            classes,
+            lowest,
+            highest,
+        )
+
+    def rows(self, chosen: NDArray[np.intp] | BoolArray) -> Surroundings:
+        """The surroundings of some of the samples."""
+        return Surroundings(
+            self.network,
+            self.scaler,
+            self.domain,
+            self.norm,
+            self.units,
+            self.X[chosen],
+            self.centre[chosen],
+            self.current[chosen],
+            self.classes[chosen],
+            self.lowest[chosen],
+            self.highest[chosen],
+        )
+
+    @property
+    def half_step(self) -> float:
+        """The most by which rounding moves a scaled input."""
+        return 0.5 * self.scaler.step
+
+    @property
+    def unit(self) -> FloatArray:
+        """How far a scaled input moves when its raw feature moves by a radius of 1."""
+        factor = np.abs(self.scaler.factor)
+        return np.ones_like(factor) if self.units == "scaled" else factor
+
+    @property
+    def weight(self) -> FloatArray:
+        """What a raw move is multiplied with to be measured."""
+        factor = np.abs(self.scaler.factor)
+        return factor if self.units == "scaled" else np.ones_like(factor)
+
+    @property
+    def is_grid(self) -> bool:
+        """Whether every feature has finitely many values in a box."""
+        return self.scaler.step > 0 or bool((self.domain.integer | self.domain.fixed).all())
+
+    def box(self, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest coordinates within one radius per sample."""
+        reach = radius[:, None] * self.unit
+        slack = SLACK * (np.abs(self.centre) + reach)
+        if self.scaler.step:
+            wide = reach + self.half_step + slack
+            low = np.ceil((self.centre - wide) / self.scaler.step)
+            high = np.floor((self.centre + wide) / self.scaler.step)
+        else:
+            low, high = self.centre - reach - slack, self.centre + reach + slack
+        whole = self.domain.integer
+        if whole.any():
+            raw_reach = radius[:, None] / self.weight * (1 + SLACK)
+            low = np.where(whole, np.ceil(self.X - raw_reach), low)
+            high = np.where(whole, np.floor(self.X + raw_reach), high)
+        low = np.minimum(np.maximum(low, self.lowest), self.current)
+        high = np.maximum(np.minimum(high, self.highest), self.current)
+        return low, high
+
+    def inputs(self, coordinates: FloatArray) -> FloatArray:
+        """What the network sees at coordinates."""
+        values = coordinates * self.scaler.step if self.scaler.step else coordinates
+        whole = self.domain.integer
+        if not whole.any() or self.scaler.kind is None:
+            return values
+        return np.where(whole, self.scaler.transform(np.where(whole, coordinates, 0.0)), values)
+
+    def input_box(self, low: FloatArray, high: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """What the network sees at least and at most in boxes of coordinates."""
+        a, b = self.inputs(low), self.inputs(high)
+        return np.minimum(a, b), np.maximum(a, b)
+
+    def lengths(self, coordinates: FloatArray) -> FloatArray:
+        """Lower limits of how far coordinates are away, for one sample or row by row."""
+        return length(self.norm, self.moves(coordinates)) * (1 - SLACK)
+
+    def moves(self, coordinates: FloatArray) -> FloatArray:
+        """Lower limits of how far every feature has to move to its coordinate."""
+        values = coordinates * self.scaler.step if self.scaler.step else coordinates
+        distance = np.abs(values - self.centre)
+        distance -= self.half_step + SLACK * (np.abs(self.centre) + distance)
+        moves = np.maximum(distance, 0.0) / self.unit
+        whole = self.domain.integer
+        if whole.any():
+            moves = np.where(whole, np.abs(coordinates - self.X) * self.weight * (1 - SLACK), moves)
+        return np.where(coordinates == self.current, 0.0, moves)
+
+    def measured(self, X: FloatArray) -> FloatArray:
+        """Upper limits of how far raw inputs are from the samples."""
+        return length(self.norm, (X - self.X) * self.weight) * (1 + SLACK)
+
+    def is_changed(self, X: FloatArray) -> BoolArray:
+        """Tell which raw inputs are put into another class than their sample."""
+        return np.asarray(self.network.predict(self.scaler.transform(X)) != self.classes)
+
+    def admitted(self, X: FloatArray) -> FloatArray:
+        """The nearest raw inputs that exist; a group that would lose its one 1 is left as it is."""
+        low = np.minimum(self.domain.lower, self.X)
+        high = np.maximum(self.domain.upper, self.X)
+        moved = np.clip(np.where(self.domain.integer, np.rint(X), X), low, high)
+        moved = np.where(self.domain.fixed, self.X, moved)
+        for group in self.domain.groups:
+            members = list(group)
+            broken = moved[:, members].sum(axis=1) != 1
+            moved[np.ix_(broken, members)] = self.X[np.ix_(broken, members)]
+        return moved
+
+    def raw(self, coordinates: FloatArray) -> FloatArray:
+        """Raw inputs with these coordinates, as near to their samples as floating point allows."""
+        scaler, whole = self.scaler, self.domain.integer
+        if scaler.kind is None:
+            return np.where(coordinates == self.current, self.X, coordinates)
+        side = np.sign(self.inputs(coordinates) - self.centre)
+        edge = self.inputs(coordinates) - side * self.half_step
+        first = scaler.shift + edge / scaler.factor
+        outward = side * np.sign(scaler.factor)
+        found = np.where(whole, coordinates, np.where(coordinates == self.current, self.X, first))
+        wanted = self.inputs(coordinates)
+        nudge = np.spacing(np.maximum(np.abs(first), np.abs(scaler.shift)))
+        for doubling in range(_NUDGES if scaler.step else 0):
+            missing = scaler.transform(found) != wanted
+            if not missing.any():
+                break
+            found = np.where(missing, first + outward * nudge * 2.0**doubling, found)
+        return found
+
+
+def _limits(scaler: Scaler, domain: Domain, current: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Range of the coordinates by the domain, which always holds the sample itself."""
+    bounds = np.stack([domain.lower, domain.upper])
+    ends = np.sort(scaler.transform(bounds), axis=0)
+    if scaler.step:
+        ends = np.rint(ends / scaler.step)
+    whole = np.stack([np.ceil(domain.lower), np.floor(domain.upper)])
+    low, high = np.where(domain.integer, whole, ends)
+    low, high = np.minimum(low, current), np.maximum(high, current)
+    return np.where(domain.fixed, current, low), np.where(domain.fixed, current, high)
