@@ -1,0 +1,129 @@
+"""The method for everyone: search, compare with the bound, solve what is left, widen the margin."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from bdnn.formulation import DEFAULT_EPS, Reductions
+from bdnn.solvers.base import AbstractSolver
+from bdnn.solvers.registry import get_solver
+from bdnn.training.base import Recorder
+from bdnn.training.descent import Descent, Search
+from bdnn.training.exact import ExactSolve, program_size
+from bdnn.training.neighbourhood import free_units
+from bdnn.training.result import Trained
+
+# Shares of the time limit for the search, and for what follows the proof or its attempt.
+_SEARCH_SHARE = 0.5
+_MARGIN_SHARE, _VALIDATION_SHARE = 0.1, 0.4
+_MOST_MARGIN = 60.0
+# Beyond this many products a program takes solvers longer to read than anybody waits.
+_LARGEST_PROGRAM = 400_000
+# A neighbourhood is a whole program again, handed over many times, so it has to be smaller.
+_LARGEST_NEIGHBOURHOOD = 100_000
+# Numbers in the inputs beyond which exact arithmetic on them takes too long.
+_LARGEST_TABLE = 200_000
+# Part of a neighbourhood's units that are freed, and seconds for one of them.
+_FREED = 0.2
+_NEIGHBOURHOOD_SECONDS = 2.0
+
+
+@dataclass(frozen=True)
+class Auto(Descent):
+    """Search first; where that is no proof, a solver continues from the search's network.
+
+    The run ends as soon as loss and bound meet. It also ends when neither has improved for
+    ``patience`` seconds, or at the time limit. What is left serves the later objectives at the
+    loss that was reached.
+
+    Parameters
+    ----------
+    objectives, wanted_margin, start, patience
+        See :class:`~bdnn.training.descent.Descent`.
+    reductions : Reductions
+        Exact reductions of the program.
+    eps : float
+        Strictness margin of continuous weights in the program.
+    """
+
+    reductions: Reductions = field(default_factory=Reductions)
+    eps: float = DEFAULT_EPS
+
+    name: ClassVar[str] = "auto"
+
+    def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
+        if solver != "auto":
+            get_solver(solver).check_available()
+        search = Search.prepare(recorder, self)
+        share = _MARGIN_SHARE if search.search_share < 1 else 0.0
+        if recorder.validation is not None:
+            share = _VALIDATION_SHARE
+        reserve = min(share * recorder.budget.seconds, _MOST_MARGIN)
+        ended = search.run(seconds=_SEARCH_SHARE * recorder.remaining)
+        engine, message = "", search.message
+        left = recorder.remaining - reserve
+        if search.is_led_by_loss and not recorder.stopping and left > 0:
+            self._rule_out(recorder, seconds=min(0.5 * left, 2 * self.patience))
+            left = recorder.remaining - reserve
+        if search.is_led_by_loss and not recorder.stopping and left > 0:
+            if program_size(recorder.problem) <= _LARGEST_PROGRAM:
+                exact = ExactSolve.prepare(recorder, solver, self.reductions, self.eps)
+                self._explore(exact, seconds=0.25 * left)
+                left = recorder.remaining - reserve
+                if not recorder.stopping and left > 0:
+                    ended = exact.run(seconds=left, patience=self.patience)
+                engine, message = exact.solver_name, exact.message or message
+                if ended == "feasible" and not recorder.is_close:
+                    message = message or "the run ended because more time had stopped paying"
+            else:
+                message = "the program is too large for a solver, so that only the search ran"
+        # Why the search ended is of no interest where the proof came later.
+        search.message = "" if recorder.is_close else message
+        search.refine(seconds=min(recorder.remaining, max(reserve, 1.0)))
+        return recorder.verdict(self.name, ended=ended, solver=engine, message=search.message)
+
+    def _rule_out(self, recorder: Recorder, *, seconds: float) -> None:
+        """Raise the bound of a narrow network by conflicts that are certified exactly."""
+        # Imported here, because it loads compiled code that other networks have no use for.
+        from bdnn.training.patterns import pattern_bound, supports
+
+        problem = recorder.problem
+        if not supports(problem.architecture) or problem.inputs.size > _LARGEST_TABLE:
+            return
+        recorder.heartbeat("bound")
+        found = pattern_bound(
+            recorder.problem,
+            seconds=seconds,
+            seed=recorder.budget.seed,
+            upper=recorder.loss,
+            on_bound=lambda bound: recorder.raise_bound(bound, "certified conflicts", "bound"),
+            threads=recorder.budget.threads,
+        )
+        if found.network is not None:
+            recorder.offer(found.network, "bound")
+        recorder.improve_bound(found.bound, found.origin, "bound")
+
+    def _explore(self, exact: ExactSolve, *, seconds: float) -> None:
+        """Large-neighbourhood moves until one round over the units brings nothing."""
+        recorder, model = exact.recorder, exact.model
+        problem = recorder.problem
+        if not problem.architecture.hidden or program_size(problem) > _LARGEST_NEIGHBOURHOOD:
+            return
+        deadline = recorder.seconds + seconds
+        rng = np.random.default_rng(recorder.budget.seed)
+        width = len(model.layers[0].W)
+        size = max(1, round(_FREED * width))
+        improved = True
+        while improved:
+            improved = False
+            for units in np.array_split(rng.permutation(width), max(1, width // size)):
+                start = None if recorder.network is None else model.lift(recorder.network)
+                left = min(_NEIGHBOURHOOD_SECONDS, deadline - recorder.seconds)
+                if start is None or recorder.stopping or left <= 0.1:
+                    return
+                recorder.heartbeat("explore")
+                program = free_units(model, start, 0, units)
+                improved |= exact.improve_within(program, seconds=left)

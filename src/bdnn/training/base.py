@@ -1,0 +1,316 @@
+"""What all training methods share: the budget, the record of the best network, the verdict."""
+
+from __future__ import annotations
+
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+from bdnn.architecture import Architecture
+from bdnn.errors import ModelError, NoSolutionError
+from bdnn.network import Network
+from bdnn.problem import TrainingProblem
+from bdnn.solvers.base import AbstractSolver
+from bdnn.solvers.result import relative_gap
+from bdnn.training.result import Progress, Trained, TrainingResult
+
+ProgressHandler = Callable[[Progress], bool | None]
+
+# Enough for any curve; a run of days must not fill the memory with its history.
+_MOMENTS_KEPT = 10_000
+
+
+@dataclass(frozen=True)
+class Budget:
+    """When training has to stop, and what it may use.
+
+    Parameters
+    ----------
+    seconds : float
+        Wall-clock time of the whole run.
+    gap : float
+        Relative gap of loss and bound at which the run may end.
+    nodes : int or None
+        Branch-and-bound nodes of a solver.
+    threads : int
+        Threads or processes.
+    seed : int
+    """
+
+    seconds: float = math.inf
+    gap: float = 0.0
+    nodes: int | None = None
+    threads: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not is_number(self.seconds) or not self.seconds > 0:
+            raise ModelError(
+                f"time_limit must be a positive number of seconds, got {self.seconds!r}: "
+                "give for example 60."
+            )
+        if not is_number(self.gap) or not 0 <= self.gap < math.inf:
+            raise ModelError(f"mip_gap must be 0 or more, got {self.gap!r}: give for example 0.01.")
+        if self.nodes is not None and (not _is_whole(self.nodes) or self.nodes < 1):
+            raise ModelError(
+                f"node_limit must be a whole number from 1, got {self.nodes!r}: use None for none."
+            )
+
+
+def is_number(value: object) -> bool:
+    """Tell numbers from what a user may give by mistake, True and False included."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _architecture(start: object) -> Architecture | None:
+    return start.architecture if isinstance(start, Network) else None
+
+
+class Recorder:
+    """The best network of a run so far, the best bound, and their history.
+
+    Networks are judged by their forward pass alone, whatever their finder claims of them.
+    """
+
+    def __init__(
+        self,
+        problem: TrainingProblem,
+        budget: Budget,
+        handler: ProgressHandler | None = None,
+        validation: TrainingProblem | None = None,
+    ) -> None:
+        self.problem = problem
+        self.validation = validation
+        self.budget = budget
+        self.given: Network | None = None
+        self.network: Network | None = None
+        self.loss = math.inf
+        self.bound = problem.conflict_bound
+        self.bound_origin = problem.conflict_origin if self.bound > 0 else "zero"
+        self._unconditional = (self.bound, self.bound_origin)
+        self.history: list[Progress] = []
+        self.steps: list[dict[str, Any]] = []
+        self.interrupted = False
+        # How long a forward pass over all samples takes: on large data the last checks need some.
+        self.pass_seconds = 0.0
+        self._handler = handler
+        self._started = time.perf_counter()
+        self._improved = 0.0
+        self._is_withdrawn = False
+
+    @property
+    def seconds(self) -> float:
+        """Time since the run began."""
+        return time.perf_counter() - self._started
+
+    @property
+    def remaining(self) -> float:
+        """Time left."""
+        return max(0.0, self.budget.seconds - self.seconds)
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether the best network is optimal."""
+        return self.problem.is_met(self.loss, self.bound)
+
+    @property
+    def is_close(self) -> bool:
+        """Whether the gap is as small as wanted."""
+        return self.is_proven or relative_gap(self.loss, self.bound) <= self.budget.gap
+
+    @property
+    def stopping(self) -> bool:
+        """Whether the run has to end now."""
+        return self.interrupted or self.is_close or self.remaining <= 0
+
+    def is_stalled(self, patience: float | None, *, since: float = 0.0) -> bool:
+        """Whether neither loss nor bound has improved for that many seconds, from ``since`` on."""
+        return patience is not None and self.seconds - max(self._improved, since) > patience
+
+    def offer(self, network: Network, phase: str, *, or_equal: bool = False) -> bool:
+        """Judge a network and keep it if it is better than the best; tell whether it was kept.
+
+        With ``or_equal`` one of the same loss is kept too: the finder prefers it for its margin.
+        """
+        started = time.perf_counter()
+        loss = self.problem.loss(network)
+        self.pass_seconds = time.perf_counter() - started
+        if loss > self.loss or (loss == self.loss and not or_equal):
+            return False
+        self._improved = self.seconds if loss < self.loss else self._improved
+        self._keep(network, loss, phase)
+        return True
+
+    def _keep(self, network: Network, loss: float, phase: str) -> None:
+        if not self.problem.is_met(self.bound, loss):
+            # That bound was for networks that keep a margin, and this one does not keep it.
+            self.bound, self.bound_origin = self._unconditional
+        self.network, self.loss = network, loss
+        self.bound = min(self.bound, loss)  # they may differ by rounding
+        self.note(phase)
+
+    def improve_bound(
+        self, bound: float, origin: str, phase: str, *, conditional: bool = False
+    ) -> None:
+        """Take a proven lower bound if it is better than the best.
+
+        A ``conditional`` bound holds for networks whose units keep a margin; it is dropped as soon
+        as a network is found that does better without.
+        """
+        rounding = 1e-6 * max(1.0, abs(self.loss))
+        if bound <= self.bound or bound > self.loss + rounding:
+            return
+        self.bound, self.bound_origin = min(bound, self.loss), origin
+        if not conditional:
+            self._unconditional = (self.bound, self.bound_origin)
+        self._improved = self.seconds
+        self.note(phase)
+
+    def raise_bound(self, bound: float, origin: str, phase: str) -> bool:
+        """Take a bound that holds for all networks, and tell whether the run has to end."""
+        self.improve_bound(bound, origin, phase)
+        return self.stopping
+
+    def choose(self, network: Network, phase: str) -> None:
+        """Take a network that the user's objectives prefer, whatever its loss."""
+        self._keep(network, self.problem.loss(network), phase)
+
+    def withdraw(self) -> None:
+        """Forget the best network, which does not keep what is asked of networks."""
+        self.network, self.loss = None, math.inf
+        self._is_withdrawn = True
+
+    def note(self, phase: str) -> None:
+        """Put a moment on record."""
+        moment = Progress(self.seconds, phase, self.loss, self.bound)
+        if len(self.history) < _MOMENTS_KEPT:
+            self.history.append(moment)
+        self._tell(moment)
+
+    def note_step(self, **record: str | float | None) -> None:
+        """Put a part of the method's work on record: a subproblem or an epoch."""
+        if len(self.steps) < _MOMENTS_KEPT:
+            self.steps.append(record)
+
+    def heartbeat(self, phase: str) -> bool:
+        """Tell that the run is alive, without putting it on record; return whether to stop."""
+        self._tell(Progress(self.seconds, phase, self.loss, self.bound))
+        return self.interrupted
+
+    def _tell(self, moment: Progress) -> None:
+        if self._handler is not None and self._handler(moment):
+            self.interrupted = True
+
+    def verdict(self, method: str, *, ended: str, solver: str = "", message: str = "") -> Trained:
+        """Close the run: recompute everything from the best network."""
+        network = self.network
+        if network is None:
+            if self._is_withdrawn:
+                raise NoSolutionError(
+                    "no network that keeps what was asked for was found in this time: run longer, "
+                    "or ask for a smaller radius."
+                )
+            raise RuntimeError("a method must offer a network before it asks for the verdict")
+        loss = self.problem.loss(network)
+        if self.problem.is_met(loss, self.bound):
+            ended = "optimal"
+            self.bound = loss
+        elif self.interrupted:
+            ended = "interrupted"
+        elif relative_gap(loss, self.bound) <= self.budget.gap:
+            ended = "gap limit"
+        result = TrainingResult(
+            ended,
+            loss,
+            self.bound,
+            self.bound_origin,
+            self.problem.error(network),
+            self.seconds,
+            method,
+            solver,
+            message,
+            tuple(self.history),
+            tuple(self.steps),
+        )
+        return Trained(network, result)
+
+
+@dataclass(frozen=True)
+class AbstractMethod(ABC):
+    """A way to train; a frozen record of settings, so that it can be an estimator's parameter."""
+
+    name: ClassVar[str]
+    uses_validation: ClassVar[bool] = False
+
+    def train(
+        self,
+        problem: TrainingProblem,
+        *,
+        validation: TrainingProblem | None = None,
+        budget: Budget | None = None,
+        solver: str | AbstractSolver = "auto",
+        start: Network | None = None,
+        on_progress: ProgressHandler | None = None,
+    ) -> Trained:
+        """Find a network of small loss.
+
+        Parameters
+        ----------
+        problem : TrainingProblem
+        validation : TrainingProblem, optional
+            Other samples, for a choice among networks; only where :attr:`uses_validation`.
+        budget : Budget, optional
+        solver : str or AbstractSolver
+            A solver, its name, or ``"auto"`` for the one that suits the model.
+        start : Network, optional
+            A network of the same architecture to begin with.
+        on_progress : callable, optional
+            Called with a :class:`~bdnn.training.result.Progress` now and then; the run ends when
+            it returns True.
+
+        Returns
+        -------
+        Trained
+            The best network with its result. There always is one.
+        """
+        budget = budget or Budget()
+        if start is not None and _architecture(start) != problem.architecture:
+            got = _architecture(start) or type(start).__name__
+            raise ModelError(
+                f"start must be a network {problem.architecture}, got {got}: embed it first, or "
+                "leave start out."
+            )
+        if validation is not None and not self.uses_validation:
+            raise ModelError(
+                f"method '{self.name}' makes no choice by validation, got samples for it: leave "
+                "validation_fraction at 0 or use method 'auto'."
+            )
+        unit = problem.weight_unit
+
+        def tell(moment: Progress) -> bool | None:
+            return None if on_progress is None else on_progress(moment.in_units(unit))
+
+        problem = problem.weighed_in(unit)
+        recorder = Recorder(problem, budget, tell, validation)
+        recorder.offer(problem.constant_network(), "start")
+        recorder.given = start
+        if start is not None:
+            recorder.offer(start, "start")
+        try:
+            trained = self._train(recorder, solver)
+        except KeyboardInterrupt:
+            recorder.interrupted = True
+            trained = recorder.verdict(self.name, ended="interrupted")
+        return trained._replace(result=trained.result.in_units(unit))
+
+    @abstractmethod
+    def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
+        """Offer networks and bounds to the recorder until it says stop, then ask its verdict."""

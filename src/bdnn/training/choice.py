@@ -1,0 +1,56 @@
+"""Choice among networks by samples that were held out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bdnn.network import Network
+from bdnn.problem import TrainingProblem
+from bdnn.search.starts import straight_through
+
+if TYPE_CHECKING:
+    from bdnn.training.descent import Search
+
+# Noise of further networks trained by gradients: what suits best differs from data to data.
+_JITTERS = (0.1, 0.3, 0.0)
+_RECIPES = 3
+
+
+def choose_by_validation(search: Search, validation: TrainingProblem, seconds: float) -> None:
+    """Take the network with the fewest validation errors, of equal ones the lowest loss.
+
+    Candidates: the network at hand, also with wider margins at the same loss and at the price of
+    some; networks that gradients alone have trained, and the best of these with wider margins.
+    """
+    recorder = search.recorder
+    problem, deadline = recorder.problem, recorder.seconds + seconds
+
+    def rank(network: Network) -> tuple[float, float]:
+        return validation.error(network), problem.loss(network)
+
+    def share(steps: int) -> float:
+        left = 0.0 if recorder.interrupted else deadline - recorder.seconds
+        return left / steps
+
+    at_hand = search.best
+    learnt = [at_hand] if search.first is None else [search.first]
+    if search.start == "straight_through":
+        for number, jitter in enumerate(_JITTERS):
+            left = share(_RECIPES + len(_JITTERS) - number)
+            if left > 0 and not recorder.heartbeat("validation"):
+                rng = np.random.default_rng(search.spawn_seed())
+                learnt.append(straight_through(problem, rng=rng, seconds=left, jitter=jitter))
+    wide = replace(search.objective, order=("margin",))
+    recipes = [(min(learnt, key=rank), wide), (at_hand, search.objective), (at_hand, wide)]
+    candidates = [at_hand, *learnt]
+    for number, (network, objective) in enumerate(recipes):
+        left = share(_RECIPES - number)
+        if left > 0:
+            candidates.append(search.refined(network, objective, left))
+    chosen = min(candidates, key=rank)
+    if problem.loss(chosen) > recorder.loss:
+        search.message = "validation preferred a network of higher training loss"
+    recorder.choose(chosen, "validation")

@@ -1,0 +1,283 @@
+"""Training by search alone: exact one-unit moves on the true loss, then wider margins.
+
+Nothing here needs a solver, and the cost of a sweep is nearly linear in the samples, so that this
+is the method for large data. Where the search meets a bound its network is proven optimal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from bdnn.errors import ModelError
+from bdnn.network import Network
+from bdnn.problem import TrainingProblem
+from bdnn.search.bounds import lower_bounds
+from bdnn.search.descent import LARGE, descend
+from bdnn.search.embedding import embed
+from bdnn.search.margin import widen_margin
+from bdnn.search.objective import Objective
+from bdnn.search.starts import Start, make_start, straight_through
+from bdnn.search.warm_up import wait_until_ready
+from bdnn.solvers.base import AbstractSolver
+from bdnn.training.base import AbstractMethod, Recorder
+from bdnn.training.choice import choose_by_validation
+from bdnn.training.result import Trained
+
+_PHASE = "search"
+# Sweeps of the first round; every further round has twice as many, up to the last number.
+_FIRST_SWEEPS, _MOST_SWEEPS = 64, 1024
+# Share of the time for the start and again for its margins, and annealing sweeps over these.
+_START_SHARE, _START_SWEEPS = 0.25, 30
+# Sweeps without gain after which a small problem is taken for exhausted.
+_QUIET_SWEEPS = 1500
+# Forward passes over all samples after the last moment at which a search can stop.
+_LAST_PASSES = 12
+# A second walk from the best network with a third of its units drawn anew runs beside the first.
+_WALKS = 2
+
+
+@dataclass(frozen=True)
+class Descent(AbstractMethod):
+    """Search by exact one-unit moves.
+
+    Parameters
+    ----------
+    objectives : sequence of {"loss", "error", "margin", "smallest_margin", "sparsity"}
+        What to minimise, most important first. The margin is what generalises.
+    wanted_margin : float, optional
+        Output margin beyond which nothing is gained, in units of weights; grows with the width by
+        default.
+    start : {"straight_through", "random", "linear"}
+        Where the search begins if no network is given.
+    patience : float
+        Seconds without a better network after which the search ends.
+    """
+
+    objectives: Sequence[str] = ("loss", "margin")
+    wanted_margin: float | None = None
+    start: Start = "straight_through"
+    patience: float = 5.0
+
+    name: ClassVar[str] = "descent"
+    uses_validation: ClassVar[bool] = True
+
+    def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
+        search = Search.prepare(recorder, self)
+        share = search.search_share
+        ended = search.run(seconds=recorder.remaining * share - 2 * recorder.pass_seconds)
+        search.refine(seconds=recorder.remaining)
+        if recorder.remaining <= 0:
+            ended = "time limit"
+        message = "" if recorder.is_proven else search.message
+        return recorder.verdict(self.name, ended=ended, message=message)
+
+
+class Search:
+    """A recorder's search with its random seeds, to be run once or in parts."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        objective: Objective,
+        start: Start,
+        patience: float,
+    ) -> None:
+        self.recorder = recorder
+        self.objective = objective
+        self.start = start
+        self.patience = patience
+        self.message = ""
+        self.is_compiled = True
+        self.first: Network | None = None
+        self._seeds = np.random.SeedSequence(recorder.budget.seed)
+
+    @classmethod
+    def prepare(cls, recorder: Recorder, method: Descent) -> Search:
+        """Check the objectives of a method."""
+        if not method.patience > 0:
+            raise ModelError(f"patience must be positive, got {method.patience!r}: raise it.")
+        shape = recorder.problem.architecture
+        objective = Objective.create(method.objectives, shape, method.wanted_margin)
+        return cls(recorder, objective, method.start, method.patience)
+
+    def spawn_seed(self) -> np.random.SeedSequence:
+        """Draw the next seed; all of a run's seeds follow from the budget's."""
+        return self._seeds.spawn(1)[0]
+
+    @property
+    def search_share(self) -> float:
+        """Part of the time for the first objective; the rest is for the others."""
+        return 1.0 if len(self.objective.order) == 1 else 0.7
+
+    @property
+    def is_led_by_loss(self) -> bool:
+        """Whether the loss comes first, so that a proof of its optimality ends the search."""
+        return self.objective.order[0] == "loss"
+
+    def raise_bound(self) -> None:
+        """Take the bounds that need no solver."""
+        seconds = min(1.0, 0.1 * self.recorder.remaining)
+        for bound, origin in lower_bounds(self.recorder.problem, seconds=max(seconds, 0.01)):
+            self.recorder.improve_bound(bound, origin, "bound")
+
+    def run(self, *, seconds: float) -> str:
+        """Descend on the loss from the best start at hand; return why the search ended."""
+        recorder = self.recorder
+        self.raise_bound()
+        deadline = recorder.seconds + seconds
+        if not wait_until_ready(lambda: recorder.heartbeat("load") or recorder.seconds > deadline):
+            return self._run_uncompiled()
+        self._begin(seconds)
+        quiet = 0
+        for number, sweeps in enumerate(_rounds()):
+            left = deadline - recorder.seconds
+            if recorder.stopping or left <= 0:
+                break
+            before = recorder.loss
+            done = descend(
+                recorder.problem,
+                seconds=left,
+                seed=self.spawn_seed(),
+                start=self._round_start(number, left),
+                target=recorder.bound,
+                max_sweeps=sweeps,
+                restarts=1 if number == 0 else _WALKS,
+                n_jobs=recorder.budget.threads,
+                # Walks side by side report in an order that depends on the machine; what counts
+                # is then the best of them at the end of the round.
+                on_progress=self._listen if number == 0 else self._watch,
+            )
+            recorder.offer(done.network, _PHASE)
+            quiet = 0 if recorder.loss < before else quiet + done.sweeps
+            if quiet > _QUIET_SWEEPS or recorder.is_stalled(self.patience):
+                self.message = "the search ended because more time had stopped paying"
+                return "feasible"
+        return "time limit" if recorder.remaining <= 0 else "feasible"
+
+    def _run_uncompiled(self) -> str:
+        """Train by gradients, which need no compiled code, when that was not ready in time."""
+        recorder = self.recorder
+        self.is_compiled = False
+        self.message = (
+            "the compiled search was not loaded when its time was over (the first search on a "
+            "machine compiles for about half a minute), so that only gradients trained the network"
+        )
+        if not recorder.interrupted and recorder.given is None:
+            network = straight_through(
+                recorder.problem,
+                rng=np.random.default_rng(recorder.budget.seed),
+                seconds=max(0.05, 0.5 * recorder.remaining),
+            )
+            recorder.offer(network, "gradients")
+        return "time limit"
+
+    def refine(self, *, seconds: float) -> None:
+        """Serve the objectives after the loss, which never rises by it if it comes first."""
+        recorder = self.recorder
+        seconds -= _LAST_PASSES * recorder.pass_seconds
+        if seconds <= 0 or recorder.interrupted or not self.is_compiled:
+            return
+        if recorder.validation is not None:
+            choose_by_validation(self, recorder.validation, seconds)
+        elif len(self.objective.order) > 1 or not self.is_led_by_loss:
+            refined = self.refined(self.best, self.objective, seconds)
+            if self.is_led_by_loss:
+                recorder.offer(refined, "margin", or_equal=True)
+            else:
+                recorder.choose(refined, "margin")
+
+    def refined(self, network: Network, objective: Objective, seconds: float) -> Network:
+        """Improve a network's later objectives, or its only one."""
+        self.recorder.note("margin")
+        return widen_margin(
+            self.recorder.problem,
+            network,
+            seconds=seconds,
+            seed=self.spawn_seed(),
+            objectives=objective.order,
+            wanted_margin=objective.wanted_margin,
+            on_progress=lambda network, values: self.recorder.heartbeat("margin"),
+        )
+
+    def _begin(self, seconds: float) -> None:
+        """Begin with the user's network or a start, and widen its margins on the way down.
+
+        Exact descent takes any way down and soon forgets what gradients have learnt. Moves that
+        never raise the loss and widen the margin come nearly as low and generalise better.
+        """
+        recorder, order = self.recorder, self.objective.order
+        if recorder.given is not None or len(recorder.problem.inputs) > LARGE:
+            return
+        rng = np.random.default_rng(self.spawn_seed())
+        self.first = make_start(recorder.problem, self.start, rng, seconds=_START_SHARE * seconds)
+        recorder.offer(self.first, _PHASE)
+        if order[:2] != ("loss", "margin") or recorder.stopping:
+            return
+        widen_margin(
+            recorder.problem,
+            self.first,
+            seconds=_START_SHARE * seconds,
+            seed=self.spawn_seed(),
+            objectives=order[:2],
+            wanted_margin=self.objective.wanted_margin,
+            sweeps=_START_SWEEPS,
+            on_progress=lambda network, values: self._listen(network, values[0]),
+        )
+
+    def _round_start(self, number: int, seconds: float) -> Start:
+        """Where a round begins: the start, a shallow network, the best one, a random one."""
+        if number == 0 and self.first is None:
+            given = self.recorder.given
+            return self.start if given is None else given
+        if number == 1:
+            return self._embedded_shallow(seconds)
+        return "random" if number % 3 == 2 else self.best
+
+    def _embedded_shallow(self, seconds: float) -> Network:
+        """A shallow network's copy where that is better: depth never has to hurt."""
+        recorder = self.recorder
+        shape = recorder.problem.architecture
+        if len(shape.hidden) < 2 or not all(weights.zero for weights in shape.weights):
+            return self.best
+        shallow = replace(
+            shape, hidden=shape.hidden[:1], weights=(shape.weights[0], shape.weights[-1])
+        )
+        recorder.note("shallow")
+        problem = TrainingProblem(shallow, recorder.problem.inputs, recorder.problem.mass)
+        found = descend(
+            problem,
+            seconds=0.3 * seconds,
+            seed=self.spawn_seed(),
+            start=self.start,
+            target=recorder.bound,
+            max_sweeps=_FIRST_SWEEPS,
+            on_progress=lambda network, loss: recorder.heartbeat("shallow"),
+        )
+        with suppress(ModelError):  # for example no spare unit to make a constant of
+            recorder.offer(embed(found.network, shape), "shallow")
+        return self.best
+
+    @property
+    def best(self) -> Network:
+        """The network at hand."""
+        network = self.recorder.network
+        return self.recorder.problem.constant_network() if network is None else network
+
+    def _listen(self, network: Network, loss: float) -> bool:
+        self.recorder.offer(network, _PHASE)
+        return self.recorder.heartbeat(_PHASE) or self.recorder.stopping
+
+    def _watch(self, network: Network, loss: float) -> bool:
+        return self.recorder.heartbeat(_PHASE)
+
+
+def _rounds() -> Iterator[int]:
+    sweeps = _FIRST_SWEEPS
+    while True:
+        yield sweeps
+        sweeps = min(2 * sweeps, _MOST_SWEEPS)

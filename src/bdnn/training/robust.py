@@ -1,0 +1,104 @@
+"""First-layer activations that no perturbation changes: what is asked, and networks that keep it.
+
+Along a unit's weights the ball of every input covers an interval of sums. A threshold between these
+intervals is one that no perturbation crosses, and there always is one below all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bdnn.activation import FloatArray, weighted_sums
+from bdnn.formulation import Robust
+from bdnn.network import Network
+from bdnn.program import Program
+from bdnn.solvers.base import AbstractSolver
+from bdnn.solvers.registry import choose_solver, get_solver
+from bdnn.training.base import Recorder
+
+# Gaps must be wide enough to survive rounding, relative to the sums beside them.
+_SMALLEST_GAP = 1e-9
+
+
+def promised(
+    recorder: Recorder,
+    radius: float | Sequence[float] | None,
+    norm: str,
+    solver: str | AbstractSolver,
+) -> Robust | None:
+    """What perturbations must not change, None where nothing is asked.
+
+    Networks to start from that do not keep it get thresholds with which they do.
+    """
+    if radius is None:
+        return None
+    problem = recorder.problem
+    robust = Robust.create(radius, norm, len(problem.inputs))
+    if not robust.radius.any():
+        return None
+    if norm == "l2":
+        _check_cones(solver)
+    if recorder.network is not None and not robust.holds(recorder.network, problem.inputs).all():
+        recorder.withdraw()
+    if recorder.given is not None:
+        recorder.given = settled(recorder.given, robust, problem.inputs)
+    for start in (settled(problem.constant_network(), robust, problem.inputs), recorder.given):
+        if start is not None:
+            recorder.offer(start, "start")
+    return robust
+
+
+def settled(network: Network, robust: Robust, inputs: FloatArray) -> Network | None:
+    """Move first-layer thresholds to the nearest ones that no perturbation of an input crosses.
+
+    Where thresholds are zero, units that are crossed lose their weights; None where weights cannot
+    be zero either.
+    """
+    if robust.holds(network, inputs).all():
+        return network
+    shape = network.architecture
+    W, t = network.weights[0], network.thresholds[0]
+    sums = weighted_sums(inputs, W)
+    reach = robust.radius[:, None] * robust.dual_norms(W)
+    low, high = (sums - reach).T, (sums + reach).T
+    if shape.thresholds == "neuron":
+        t = _nearest_gaps(low, high, t)
+    elif shape.thresholds == "layer":
+        t = np.broadcast_to(_nearest_gaps(low.reshape(1, -1), high.reshape(1, -1), t[:1]), t.shape)
+    elif shape.weights[0].zero:
+        is_crossed = ((low < 0) & (high >= 0)).any(axis=1, keepdims=True)
+        W = np.where(is_crossed, 0.0, W)
+    moved = Network(shape, (W, *network.weights[1:]), (t, *network.thresholds[1:]))
+    return moved if robust.holds(moved, inputs).all() else None
+
+
+def _nearest_gaps(low: FloatArray, high: FloatArray, t: FloatArray) -> FloatArray:
+    """For every line of intervals the threshold itself, or the middle of the gap next to it."""
+    order = np.argsort(low, axis=1, kind="stable")
+    ends = np.full((len(t), 1), np.inf)
+    covered = np.maximum.accumulate(np.take_along_axis(high, order, axis=1), axis=1)
+    left = np.hstack([-ends, covered])
+    right = np.hstack([np.take_along_axis(low, order, axis=1), ends])
+    spread = high.max(axis=1, keepdims=True) - low.min(axis=1, keepdims=True)
+    # The outer gaps have no middle.
+    middle = np.where(np.isinf(left), right - spread / 2, left + spread / 2)
+    inner = np.isfinite(left) & np.isfinite(right)
+    middle[inner] = 0.5 * (left[inner] + right[inner])
+    is_gap = ~inner
+    is_gap[inner] = (right - left)[inner] > _SMALLEST_GAP * (1.0 + np.abs(left[inner]))
+    level = t[:, None]
+    distance = np.where(is_gap, np.maximum(left - level, level - right), np.inf)
+    nearest = distance.argmin(axis=1)
+    lines = np.arange(len(t))
+    is_inside = (left[lines, nearest] < t) & (t <= right[lines, nearest])
+    return np.asarray(np.where(is_inside, t, middle[lines, nearest]))
+
+
+def _check_cones(solver: str | AbstractSolver) -> None:
+    """Say before any work that a solver knows no cones."""
+    program = Program()
+    program.add_cones("norm1", *np.split(program.add_variables("norm1", (1, 2)), 2, axis=1))
+    engine = choose_solver(program) if solver == "auto" else get_solver(solver)
+    engine.check_supports(program)

@@ -1,0 +1,92 @@
+"""The last step of data splitting: train the best network further on the true loss."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from bdnn.network import Network
+from bdnn.problem import TrainingProblem
+from bdnn.search.descent import descend
+from bdnn.search.embedding import embed
+from bdnn.search.margin import widen_margin
+from bdnn.search.objective import default_margin
+from bdnn.training.base import Recorder
+from bdnn.training.splitting.judging import Candidate, part_of, some_rows
+
+# The polish sees at most this many inputs, so that it does not depend on the size of the data.
+_MOST_INPUTS = 3000
+_SWEEPS = 64
+# Margins to try, as multiples of the default, for two classes and for more: with many classes a
+# wide margin over each of the others leaves the annealing too little to gain.
+_FACTORS = ((2.0, 1.0), (0.5, 1.0))
+# Part of the time that is left for every recipe: the first one is the best.
+_SHARES = (0.5, 0.6, 1.0)
+
+
+def polish(
+    recorder: Recorder,
+    best: Candidate,
+    *,
+    seconds: float,
+    rng: np.random.Generator,
+    settle: Callable[[Network], Network | None],
+) -> Iterator[Candidate]:
+    """Yield networks with wider margins, at the price of some loss and at the same loss.
+
+    A network that copies a shallow one is polished in its shallow form, which is all it computes.
+    ``settle`` gives a network what else is asked of it, or says None.
+    """
+    rows = some_rows(recorder.problem, _MOST_INPUTS, rng)
+    problem = part_of(recorder.problem, rows)
+    shape, begun = best.network.architecture, best.cheaper
+    problem = TrainingProblem(begun.architecture, problem.inputs, problem.mass)
+    wanted = default_margin(problem.architecture)
+    recipes = [
+        *((("margin",), factor * wanted) for factor in _FACTORS[begun.architecture.n_outputs > 2]),
+        (("loss", "margin"), wanted),
+    ]
+    ends = recorder.seconds + seconds
+    for (objectives, margin), share in zip(recipes, _SHARES, strict=True):
+        left = share * (ends - recorder.seconds)
+        if left <= 0.01 or recorder.interrupted:
+            return
+        start = begun
+        if objectives[0] == "loss":
+            start = _descended(recorder, problem, begun, seconds=left / 2, rng=rng)
+            left = max(0.01, min(left, ends - recorder.seconds))
+        wider = widen_margin(
+            problem,
+            start,
+            seconds=left,
+            seed=int(rng.integers(2**31)),
+            objectives=objectives,
+            wanted_margin=margin,
+            on_progress=lambda network, values: recorder.heartbeat("polish"),
+        )
+        found = settle(wider)
+        if found is None:
+            continue
+        is_copy = best.shallow is not None
+        yield Candidate(embed(found, shape), found) if is_copy else Candidate(found)
+
+
+def _descended(
+    recorder: Recorder,
+    problem: TrainingProblem,
+    network: Network,
+    *,
+    seconds: float,
+    rng: np.random.Generator,
+) -> Network:
+    """Lower the loss by exact one-unit moves."""
+    found = descend(
+        problem,
+        seconds=seconds,
+        seed=np.random.SeedSequence(int(rng.integers(2**63))),
+        start=network,
+        max_sweeps=_SWEEPS,
+        on_progress=lambda network, loss: recorder.heartbeat("polish"),
+    )
+    return found.network

@@ -1,0 +1,220 @@
+"""An epoch's problem solved: the bound, then a construction, then a solver where they differ."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from bdnn.activation import FloatArray
+from bdnn.formulation import DEFAULT_EPS, NetworkModel
+from bdnn.network import Network
+from bdnn.solvers.base import AbstractSolver
+from bdnn.solvers.registry import choose_solver, get_solver
+from bdnn.solvers.result import Limits, SolveResult, Termination
+from bdnn.training.repair import repair
+from bdnn.training.splitting.construction import construct
+from bdnn.training.splitting.epoch import EpochProblem
+from bdnn.training.splitting.judging import Candidate
+
+# What building a program and handing it to a solver takes, on a slow day.
+_PRODUCTS_PER_SECOND = 1_500_000
+
+
+@dataclass(frozen=True, eq=False)
+class EpochSolution:
+    """The end of an epoch's problem.
+
+    Parameters
+    ----------
+    candidate : Candidate
+    loss, bound : float
+        On the batch; the loss is infinite where no network was found that obeys the clusters.
+    status : str
+        ``optimal`` where loss and bound meet, else why the last attempt ended.
+    solved_by : str
+        ``construction``, ``previous`` (the network of the epoch before), ``constant`` (one answer
+        for all) or a solver.
+    """
+
+    candidate: Candidate
+    loss: float
+    bound: float
+    status: str
+    solved_by: str
+
+    @classmethod
+    def joined(cls, parts: list[EpochSolution]) -> EpochSolution:
+        """The solutions of an epoch's batches as one: the last network, and sums."""
+        last = parts[-1]
+        if len(parts) == 1:
+            return last
+        worst = [part for part in parts if part.status != "optimal"]
+        names = dict.fromkeys(part.solved_by for part in parts)
+        return cls(
+            last.candidate,
+            sum(part.loss for part in parts),
+            sum(part.bound for part in parts),
+            worst[-1].status if worst else "optimal",
+            "+".join(names),
+        )
+
+
+@dataclass
+class EpochSolver:
+    """Solves the problems of epochs.
+
+    Parameters
+    ----------
+    solver : str or AbstractSolver
+    threads, seed : int
+    eps : float
+    construct : bool
+        Without it the solver gets every problem as it is, without bound and start.
+    patience : float
+        Seconds for the solver where there is something to start from.
+    """
+
+    solver: str | AbstractSolver = "auto"
+    threads: int = 1
+    seed: int = 0
+    eps: float = DEFAULT_EPS
+    construct: bool = True
+    patience: float = math.inf
+    used: str = ""
+
+    def solve(
+        self,
+        epoch: EpochProblem,
+        previous: Candidate,
+        *,
+        rng: np.random.Generator,
+        seconds: float,
+        stops: Callable[[], bool],
+    ) -> EpochSolution:
+        """Solve one problem; where nothing obeys its clusters the previous network is returned."""
+        ends = time.perf_counter() + seconds
+        if not self.construct:
+            nothing = EpochSolution(previous, np.inf, -np.inf, "infeasible", "")
+            return self._by_solver(epoch, nothing, ends, stops, start=False)
+        bound = epoch.majority_bound
+        best = EpochSolution(previous, np.inf, bound, "infeasible", "previous")
+        constant = Candidate(epoch.problem.constant_network())
+        for candidate, name in ((constant, "constant"), (previous, "previous")):
+            if epoch.is_feasible(candidate.network):
+                best = _better(epoch, best, candidate, name)
+        if best.status == "optimal":
+            return best
+
+        def is_late() -> bool:
+            return time.perf_counter() >= ends or stops()
+
+        built = construct(
+            epoch, rng=rng, target=bound, seconds=max(0.01, seconds), stops=is_late
+        )  # fmt: skip
+        if built is not None:
+            best = _better(epoch, best, built, "construction")
+        if best.status != "optimal" and not is_late():
+            raised = max(bound, epoch.hull_bound(deadline_passed=is_late))
+            best = _judged(epoch, best, raised)
+        if best.status == "optimal" or is_late():
+            return best
+        return self._by_solver(epoch, best, ends, stops, start=True)
+
+    def _by_solver(
+        self,
+        epoch: EpochProblem,
+        best: EpochSolution,
+        ends: float,
+        stops: Callable[[], bool],
+        *,
+        start: bool,
+    ) -> EpochSolution:
+        seconds = ends - time.perf_counter()
+        if start:
+            seconds = min(seconds, self.patience)
+        ends = time.perf_counter() + seconds
+        if start and _size(epoch) > _PRODUCTS_PER_SECOND * seconds:
+            return best
+        model = NetworkModel.build(
+            epoch.problem, groups=epoch.groups, eps=self.eps, robust=epoch.robust
+        )
+        engine = (
+            choose_solver(model.program, threads=self.threads, seed=self.seed)
+            if self.solver == "auto"
+            else get_solver(self.solver, threads=self.threads, seed=self.seed)
+        )
+        self.used = f"{engine.name} {engine.version()}"
+        limits = Limits(
+            seconds=max(0.05, ends - time.perf_counter()),
+            absolute_gap=max(1e-6, 0.999 * model.loss.step),
+        )
+        outcome = engine.solve(
+            model.program,
+            limits=limits,
+            start=model.lift(best.candidate.network) if start and np.isfinite(best.loss) else None,
+            wants_stop=stops,
+        )
+        return self._concluded(epoch, model, outcome, best, engine.name)
+
+    def _concluded(
+        self,
+        epoch: EpochProblem,
+        model: NetworkModel,
+        outcome: SolveResult,
+        best: EpochSolution,
+        name: str,
+    ) -> EpochSolution:
+        for network in _networks(model, outcome):
+            if epoch.is_feasible(network) and epoch.problem.loss(network) < best.loss:
+                best = _better(epoch, best, Candidate(network), name)
+        bound = best.bound
+        if outcome.termination is not Termination.INFEASIBLE:
+            bound = max(bound, model.loss.round_up(outcome.bound))
+        best = _judged(epoch, best, min(bound, best.loss))
+        if best.status == "optimal":
+            return best
+        return replace(best, status=outcome.termination.value)
+
+
+def _networks(model: NetworkModel, outcome: SolveResult) -> list[Network]:
+    solution: FloatArray | None = outcome.solution
+    if solution is None:
+        return []
+    network = model.read(solution)
+    if model.problem.loss(network) <= outcome.objective + 1e-6:
+        return [network]
+    repaired = repair(model, solution)
+    return [network] if repaired is None else [network, repaired]
+
+
+def _better(
+    epoch: EpochProblem, best: EpochSolution, candidate: Candidate, by: str
+) -> EpochSolution:
+    """The new network if it costs no more."""
+    loss = epoch.problem.loss(candidate.network)
+    if loss > best.loss:
+        return best
+    return _judged(epoch, EpochSolution(candidate, loss, best.bound, "feasible", by))
+
+
+def _judged(
+    epoch: EpochProblem, solution: EpochSolution, bound: float | None = None
+) -> EpochSolution:
+    """Say optimal where loss and bound meet."""
+    bound = solution.bound if bound is None else bound
+    is_met = epoch.problem.is_met(solution.loss, bound)
+    status = "optimal" if is_met else solution.status
+    return replace(solution, bound=bound, status=status)
+
+
+def _size(epoch: EpochProblem) -> int:
+    """Products of a weight with an input, of which the rows of the program are made."""
+    widths = epoch.problem.architecture.widths
+    first = len(epoch.problem.inputs) * widths[0] * widths[1]
+    above = sum(a * b for a, b in pairwise(widths[1:]))
+    return first + epoch.n_clusters * above

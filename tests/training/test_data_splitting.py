@@ -1,0 +1,198 @@
+"""Algorithm 2 as a training method: records, choice by validation, limits, variants."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from bdnn import BDNNClassifier, datasets
+from bdnn.errors import ModelError
+from bdnn.formulation import NetworkModel
+from bdnn.problem import TrainingProblem
+from bdnn.training import Budget, DataSplitting
+from bdnn.training.splitting.batches import Sampler
+from bdnn.training.splitting.epoch import EpochProblem
+from bdnn.training.splitting.partition import Partition
+from tests.problems import random_problem
+from tests.sentences import assert_one_sentence
+from tests.training.splitting.test_parts import clouds
+
+FIELDS = {
+    "epoch",
+    "clusters",
+    "loss",
+    "bound",
+    "train_accuracy",
+    "validation_accuracy",
+    "seconds",
+    "status",
+    "solved_by",
+}
+
+
+def iris(method, *, hidden=(10,), time_limit=60, **options) -> BDNNClassifier:
+    data = datasets.load("iris")
+    options = {"validation_fraction": 1 / 3, "random_state": 0, **options}
+    model = BDNNClassifier(hidden=hidden, method=method, time_limit=time_limit, **options)
+    return model.fit(data.X, data.y)
+
+
+@pytest.mark.parametrize("thresholds", ["neuron", "layer", "zero"])
+@pytest.mark.parametrize("weights", ["continuous", "ternary", "binary", "int:2"])
+def test_every_kind_of_network_is_trained(weights, thresholds):
+    problem = clouds(120, weights=weights)
+    shape = problem.architecture
+    shape = type(shape)(5, (6,), 2, shape.weights, thresholds)
+    problem = TrainingProblem(shape, problem.inputs, problem.mass)
+    network, result = DataSplitting(epochs=4, batch_size=24).train(
+        problem, budget=Budget(seconds=120, seed=0)
+    )
+    assert result.loss == problem.loss(network) >= result.bound
+    # Planes through the origin cannot tell much of clouds of which one lies there.
+    assert result.error < (0.27 if thresholds == "zero" else 0.15)
+    assert [step["epoch"] for step in result.steps] == [1, 2, 3, 4]
+    for step in result.steps:
+        assert set(step) == FIELDS
+        assert step["loss"] >= step["bound"]
+        assert (step["status"] == "optimal") == (step["loss"] == step["bound"])
+
+
+@pytest.mark.parametrize("hidden", [(), (8, 8), (6, 10, 8), (8, 8, 8, 8)])
+def test_depths_and_several_classes(hidden):
+    model = iris(DataSplitting(epochs=5), hidden=hidden, weights="ternary")
+    data = datasets.load("iris")
+    assert model.score(data.X, data.y) > 0.85 or not hidden
+    assert model.result_.method == "data_splitting"
+
+
+def test_the_network_with_the_fewest_validation_errors_is_returned():
+    problem, validation = clouds(200, seed=1), clouds(200, seed=2)
+    method = DataSplitting(epochs=8, batch_size=16, polish=False)
+    network, result = method.train(problem, validation=validation, budget=Budget(20, seed=0))
+    best = max(step["validation_accuracy"] for step in result.steps)
+    assert 1 - validation.error(network) == pytest.approx(best)
+    assert result.loss == problem.loss(network)
+
+
+def test_a_polish_is_kept_only_if_it_makes_fewer_errors():
+    problem, validation = clouds(200, seed=1), clouds(200, seed=2)
+    networks = [
+        DataSplitting(epochs=4, polish=polish)
+        .train(problem, validation=validation, budget=Budget(20, seed=0))
+        .network
+        for polish in (False, True)
+    ]
+    errors = [problem.error(network) + validation.error(network) for network in networks]
+    assert errors[1] <= errors[0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"batches": "contiguous"},
+        {"batches": "all"},
+        {"split": "kmeans"},
+        {"split_first": False},
+        {"paper": True},
+        {"construct": False, "batch_size": 12},
+    ],
+    ids=lambda options: next(iter(options)),
+)
+def test_variants(options):
+    problem = clouds(90)
+    method = DataSplitting(**{"epochs": 3, "batch_size": 30, "polish": False, **options})
+    network, result = method.train(problem, budget=Budget(seconds=60, seed=0))
+    clusters = [step["clusters"] for step in result.steps]
+    first = 1 if not method.split_first or method.paper else 2
+    assert clusters == [first, first + 1, first + 2]
+    assert result.loss == problem.loss(network)
+    assert bool(result.solver) or method.construct
+
+
+def test_papers_setting_is_kmeans_on_random_batches_without_polish():
+    settled = DataSplitting(paper=True, split="labels", batches="all", epochs=7)._settled()
+    assert (settled.split, settled.batches, settled.epochs) == ("kmeans", "random", 7)
+    assert not settled.split_first
+    assert not settled.polish
+
+
+def test_records_survive_a_model_file(tmp_path):
+    model = iris(DataSplitting(epochs=3, polish=False))
+    model.save(tmp_path / "model.json")
+    from bdnn import load
+
+    steps = load(tmp_path / "model.json").result_.steps
+    assert [dict(step) for step in steps] == [dict(step) for step in model.result_.steps]
+
+
+def test_losses_are_in_the_users_units():
+    problem = clouds(90)
+    light = TrainingProblem(problem.architecture, problem.inputs, problem.mass * 2.0**-20 * 1.1)
+    _, result = DataSplitting(epochs=2, polish=False).train(light, budget=Budget(10, seed=0))
+    assert all(step["loss"] < 1e-3 for step in result.steps)
+
+
+def test_the_same_seed_gives_the_same_network():
+    problem = clouds(150)
+    one, two = (
+        DataSplitting(epochs=4, polish=False).train(problem, budget=Budget(60, seed=4))
+        for _ in range(2)
+    )
+    assert one.network == two.network
+
+
+@pytest.mark.parametrize("method", [DataSplitting(), DataSplitting(paper=True, construct=False)])
+def test_the_time_limit_holds(method):
+    problem = clouds(3000)
+    DataSplitting(epochs=1).train(clouds(60), budget=Budget(60))  # compiled code is loaded before
+    started = time.perf_counter()
+    _, result = method.train(problem, budget=Budget(seconds=1.5, seed=0))
+    assert time.perf_counter() - started < 12  # generous: machines may be busy
+    assert np.isfinite(result.loss)
+
+
+def test_no_time_limit_is_needed():
+    _, result = DataSplitting(epochs=2).train(clouds(60))
+    assert len(result.steps) == 2
+
+
+def test_a_callback_ends_the_run_and_the_network_is_kept():
+    problem = random_problem(0, n_samples=200, n_features=3, hidden=(3,))
+    network, result = DataSplitting().train(
+        problem, budget=Budget(60, seed=0), on_progress=lambda moment: moment.phase == "epoch"
+    )
+    assert result.status == "interrupted"
+    assert result.loss == problem.loss(network)
+
+
+@pytest.mark.parametrize("n_samples", [500, 30_000])
+def test_the_program_of_an_epoch_is_bounded_by_batch_and_clusters(n_samples):
+    problem = clouds(n_samples)
+    partition, rng = Partition(problem), np.random.default_rng(0)
+    for _ in range(4):
+        partition.split_worst(np.ones(len(problem.inputs)), "labels", rng)
+    ((rows, batch),) = Sampler(problem, 64).draw("random", 0, rng)
+    model = NetworkModel.build(
+        batch, groups=EpochProblem.create(batch, partition.cluster[rows]).groups
+    )
+    clusters, (n, d, _) = 5, problem.architecture.widths
+    assert model.program.n_variables <= n * d + 2 * d + 1 + clusters * (2 * d + 1)
+    assert model.program.n_rows <= 64 * d * 2 + clusters * (4 * d + 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "word"),
+    [
+        ({"epochs": 0}, "epochs"),
+        ({"batch_size": 2.5}, "batch_size"),
+        ({"patience": 0}, "patience"),
+        ({"batches": "some"}, "batches"),
+        ({"split": "thirds"}, "split"),
+    ],
+)
+def test_bad_settings_are_named(options, word):
+    with pytest.raises(ModelError, match=word) as caught:
+        DataSplitting(**options).train(random_problem(0), budget=Budget(seconds=5))
+    assert_one_sentence(caught.value)
