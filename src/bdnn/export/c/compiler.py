@@ -1,0 +1,180 @@
+"""The C compilers of this machine: to measure a header, and to run it beside Python."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdnn.activation import FloatArray
+from bdnn.errors import UnsupportedFeatureError
+from bdnn.export.boundary import boundary_inputs, random_inputs
+from bdnn.export.c.header import CExport
+from bdnn.export.json import ModelRecord
+
+STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")
+_NATIVE = ("gcc", "clang", "cc")
+_ARM = "arm-none-eabi-gcc"
+_ARM_FLAGS = ("-mcpu=cortex-m0", "-mthumb")
+_TIMEOUT = 300
+_DTYPES = {"double": "<f8", "float": "<f4", "uint8_t": "<u1", "int8_t": "<i1"}
+_DTYPES |= {"uint16_t": "<u2", "int16_t": "<i2", "int32_t": "<i4"}
+
+
+@dataclass(frozen=True)
+class Size:
+    """What a function takes on a device.
+
+    Attributes
+    ----------
+    flash : int
+        Bytes of code and constant data.
+    stack : int
+        Bytes of the largest stack frame.
+    target : str
+        What it was compiled for.
+    """
+
+    flash: int
+    stack: int
+    target: str
+
+
+def native_compiler() -> str | None:
+    """Name of a compiler for this machine, None if there is none."""
+    return next((name for name in _NATIVE if shutil.which(name)), None)
+
+
+def measure(export: CExport) -> Size | None:
+    """Compile for a 32-bit ARM (Cortex-M0) if its compiler is here, else for this machine."""
+    compiler = _ARM if shutil.which(_ARM) else native_compiler()
+    if compiler is None:
+        return None
+    flags = _ARM_FLAGS if compiler == _ARM else ()
+    return compiled_size(_source([export]), compiler, flags)
+
+
+def compiled_size(source: str, compiler: str, flags: Sequence[str] = ()) -> Size:
+    """Compile a source to an object of the smallest size and measure it."""
+    with tempfile.TemporaryDirectory() as folder:
+        file, target = Path(folder) / "model.c", Path(folder) / "model.o"
+        file.write_text(source, encoding="ascii")
+        _run([compiler, "-std=c99", "-Os", *flags, "-fstack-usage", "-c", file, "-o", target])
+        tool = compiler.replace("gcc", "size") if compiler.endswith("eabi-gcc") else "size"
+        sections = _run([tool, "-A", target])
+        usage = target.with_suffix(".su")
+        stack = re.findall(r"\t(\d+)\t", usage.read_text()) if usage.exists() else []
+    found = re.findall(r"^\.(?:text|rodata|data)\S*\s+(\d+)", sections, flags=re.MULTILINE)
+    name = "Cortex-M0" if compiler == _ARM else f"{compiler} on this machine"
+    return Size(sum(map(int, found)), max(map(int, stack), default=0), name)
+
+
+def run_compiled(
+    exports: Sequence[CExport],
+    inputs: Sequence[FloatArray],
+    *,
+    compiler: str | None = None,
+    flags: Sequence[str] = ("-O1",),
+) -> list[NDArray[np.intp]]:
+    """Compile headers into one program and return the classes of their inputs.
+
+    Parameters
+    ----------
+    exports : sequence of CExport
+        With different names.
+    inputs : sequence of arrays
+        Inputs of every function, one sample per line.
+    compiler : str, optional
+    flags : sequence of str
+        Beside the strict ones.
+    """
+    compiler = compiler or native_compiler()
+    if compiler is None or not shutil.which(compiler):
+        raise UnsupportedFeatureError(
+            "there is no C compiler on this machine: install gcc or clang, or leave the check out."
+        )
+    data = b"".join(
+        np.ascontiguousarray(X, dtype=_DTYPES[export.inputs.c_type]).tobytes()
+        for export, X in zip(exports, inputs, strict=True)
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        file, program = Path(folder) / "models.c", Path(folder) / "models"
+        counts = [len(X) for X in inputs]
+        file.write_text(_source(exports) + _main(exports, counts), encoding="ascii")
+        _run([compiler, *STRICT, *flags, file, "-o", program])
+        done = subprocess.run(
+            [program], input=data, capture_output=True, timeout=_TIMEOUT, check=False
+        )
+    if done.returncode:
+        raise RuntimeError(f"the compiled program failed: {done.stderr.decode()[-500:]}")
+    classes = np.frombuffer(done.stdout, dtype="<i2").astype(np.intp)
+    return np.split(classes, np.cumsum(counts)[:-1])
+
+
+def count_differences(record: ModelRecord, export: CExport, count: int) -> int:
+    """Compare a compiled header with Python on random inputs and on as many at boundaries."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate(
+        [
+            random_inputs(record.scaler, export.inputs, count, rng),
+            boundary_inputs(record.network, record.scaler, export.inputs, count, rng),
+        ]
+    )
+    (classes,) = run_compiled([export], [X])
+    wanted = record.network.predict(export.inputs.scaled(X, record.scaler))
+    return int(np.count_nonzero(classes != wanted))
+
+
+def _source(exports: Sequence[CExport]) -> str:
+    """A translation unit that gives every function a name to call it by."""
+    lines = ["#include <stdio.h>", *(export.text for export in exports)]
+    for export in exports:
+        kind = export.inputs.c_type
+        lines.append(
+            f"int {export.name}_class(const {kind} *x);\n"
+            f"int {export.name}_class(const {kind} *x) {{ return {export.name}_predict(x); }}"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _main(exports: Sequence[CExport], counts: Sequence[int]) -> str:
+    lines = ["int main(void)", "{", "    int i;", "    unsigned char out[2];"]
+    for export, count in zip(exports, counts, strict=True):
+        size = f"{export.name.upper()}_FEATURES"
+        lines += [
+            "    {",
+            f"        {export.inputs.c_type} x[{size}];",
+            f"        for (i = 0; i < {count}; ++i) {{",
+            "            int c;",
+            f"            if (fread(x, sizeof x[0], {size}, stdin) != {size}) return 1;",
+            f"            c = {export.name}_class(x);",
+            "            out[0] = (unsigned char)(c & 255);",
+            "            out[1] = (unsigned char)(c >> 8);",
+            "            fwrite(out, 1, 2, stdout);",
+            "        }",
+            "    }",
+        ]
+    return "\n".join([*lines, "    return 0;", "}"]) + "\n"
+
+
+def _run(command: Sequence[str | Path]) -> str:
+    done = subprocess.run(
+        [str(part) for part in command],
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT,
+        check=False,
+    )
+    if done.returncode:
+        raise UnsupportedFeatureError(
+            f"{command[0]} could not compile the header ({done.stderr.strip()[:300]}): check that "
+            "the compiler works."
+        )
+    return done.stdout

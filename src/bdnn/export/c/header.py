@@ -1,0 +1,232 @@
+"""One C99 header that answers like the network does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from bdnn.errors import ModelError, UnsupportedFeatureError
+from bdnn.export.c.planning.plan import Plan
+from bdnn.export.c.planning.planner import make_plan
+from bdnn.export.c.text import check_name, comment, string
+from bdnn.export.c.writing.code import write_code
+from bdnn.export.c.writing.lines import Code
+from bdnn.export.c.writing.self_test import self_test
+from bdnn.export.inputs import InputFormat, choose_format
+from bdnn.export.json import ModelRecord
+
+# A factor beyond this would make the difference from the shift a subnormal number that matters,
+# and those some processors flush to zero.
+_LARGEST_FACTOR = 2.0**900
+_MOST_NAMES = 64
+_STACK_OF_CALLS = 32
+
+
+@dataclass(frozen=True)
+class CExport:
+    """A model as C.
+
+    Attributes
+    ----------
+    text : str
+        The header.
+    name : str
+        Before every name of the header; the function is ``NAME_predict``.
+    inputs : InputFormat
+        What the function takes.
+    plan : Plan
+        What it computes.
+    is_integer : bool
+        Whether it uses no floating point.
+    stack : int
+        Bytes of arrays and variables on the stack, about.
+    flash_estimate : int
+        Bytes of code and constant data on a 32-bit ARM, by the number of statements and tables.
+    """
+
+    text: str
+    name: str
+    inputs: InputFormat
+    plan: Plan
+    is_integer: bool
+    stack: int
+    flash_estimate: int
+
+    @property
+    def signature(self) -> str:
+        """What to call."""
+        return f"int {self.name}_predict(const {self.inputs.c_type} x[{len(self.inputs.per_unit)}])"
+
+
+def export_c(
+    record: ModelRecord,
+    *,
+    name: str = "model",
+    input: str = "auto",
+    per_unit: int | str | None = None,
+    limits: tuple[int, int] | str | None = None,
+    class_names: bool = False,
+    tests: int = 0,
+    main: bool = False,
+) -> CExport:
+    """Write a model as one C99 header whose every answer equals Python's.
+
+    Parameters
+    ----------
+    record : ModelRecord
+    name : str
+        Before every name in the header.
+    input : str
+        Type of the inputs: ``auto``, ``uint8``, ``int8``, ``uint16``, ``int16``, ``int32``,
+        ``double``, ``float``, or ``scaled`` for inputs that are multiples of the scaler's step.
+    per_unit : int or "data", optional
+        Counts per unit of integer inputs, for example 10 for tenths.
+    limits : pair of int or "data", optional
+        Range of integer inputs for which the answers are proven; all of the type if not given.
+    class_names : bool
+        Whether to add a table of the class labels.
+    tests : int
+        Number of self-test vectors to add.
+    main : bool
+        Whether to add a ``main`` that runs the self-test.
+
+    Returns
+    -------
+    CExport
+    """
+    check_name(name)
+    if tests < 0 or (main and not tests):
+        raise ModelError(f"main runs the self-test, got {tests} test vectors: ask for some.")
+    data = record.certificate.get("data", {})
+    inputs = choose_format(record.scaler, data, kind=input, per_unit=per_unit, limits=limits)
+    _check_scaler(record, inputs)
+    plan = make_plan(record.network, record.scaler, inputs)
+    code = write_code(plan, record.scaler, inputs, name)
+    extra = self_test(record, inputs, name, tests, main=main) if tests else []
+    is_real = code.needs_real or not inputs.is_integer
+    lines = [
+        *_heading(record, inputs, name, code, plan),
+        f"#ifndef {name.upper()}_H",
+        f"#define {name.upper()}_H",
+        "",
+        "#include <stdint.h>",
+        *(_real_guard() if code.needs_real else []),
+        *(["#include <stdio.h>"] if main else []),
+        "",
+        f"#define {name.upper()}_FEATURES {len(record.scaler.shift)}",
+        f"#define {name.upper()}_CLASSES {record.network.architecture.n_outputs}",
+        "",
+        *(_class_names(record, name) if class_names else []),
+        *code.helpers,
+        "/* Index of the class of a sample. */",
+        f"static inline int {name}_predict(const {inputs.c_type} x[{name.upper()}_FEATURES])",
+        "{",
+        *code.tables,
+        *([f"    int {', '.join(sorted(code.counters))};"] if code.counters else []),
+        *code.body,
+        "}",
+        "",
+        *extra,
+        "#endif",
+    ]
+    return CExport(
+        "\n".join(lines) + "\n",
+        name,
+        inputs,
+        plan,
+        not is_real,
+        code.stack + _STACK_OF_CALLS,
+        code.flash_estimate,
+    )
+
+
+def _check_scaler(record: ModelRecord, inputs: InputFormat) -> None:
+    scaler = record.scaler
+    if len(record.classes) != record.network.architecture.n_outputs:
+        raise ModelError("the model does not have one class per output: save it again.")
+    if scaler.kind is None or inputs.kind == "scaled":
+        return
+    size = np.abs(scaler.factor)
+    if not ((size > 0) & (size < _LARGEST_FACTOR)).all() or 0 < scaler.step < 2.0**-30:
+        raise UnsupportedFeatureError(
+            "the scaler has a factor or step of extraordinary size: scale the features before "
+            "training, and train again."
+        )
+
+
+def _heading(
+    record: ModelRecord, inputs: InputFormat, name: str, code: Code, plan: Plan
+) -> list[str]:
+    shape = record.network.architecture
+    names: Sequence[str] = record.feature_names or ()
+    lines = [
+        f"{name}.h: binarized network {shape}.",
+        "",
+        f"int {name}_predict(const {inputs.c_type} x[{shape.n_features}]) returns the index of the "
+        "class, from 0.",
+    ]
+    if inputs.kind == "scaled":
+        lines.append(f"Inputs are multiples of {record.scaler.step or 1.0!r} of scaled features.")
+    elif inputs.is_integer:
+        units = set(inputs.per_unit)
+        each = f"1/{units.pop()}" if len(units) == 1 else "the fraction given with each"
+        lines.append(
+            f"Inputs are counts of {each} of a unit."
+            if each != "1/1"
+            else "Inputs are whole numbers."
+        )
+    else:
+        lines.append("Inputs are finite numbers; NaN gives some class.")
+    if inputs.is_integer:
+        low, high = min(r[0] for r in inputs.ranges), max(r[1] for r in inputs.ranges)
+        lines.append(f"Answers equal those of the Python package for all inputs in {low}..{high}.")
+    else:
+        lines.append("Answers equal those of the Python package.")
+    lines.append(
+        "No floating point."
+        if not code.needs_real and inputs.is_integer
+        else "Floating point is used to compare inputs only."
+        if not code.needs_real
+        else "Uses double arithmetic with every rounding as in Python, under any compiler flags."
+    )
+    lines.append("")
+    for j in range(min(shape.n_features, _MOST_NAMES)):
+        unit = f", in 1/{inputs.per_unit[j]}" if inputs.per_unit[j] != 1 else ""
+        span = ""
+        if inputs.is_integer and len(set(inputs.ranges)) > 1:
+            span = f", {inputs.ranges[j][0]}..{inputs.ranges[j][1]}"
+        title = comment(names[j], 60) if names else "feature"
+        lines.append(f"x[{j}] {title}{unit}{span}")
+    lines += [
+        f"class {i}: {comment(str(label), 60)}"
+        for i, label in enumerate(record.classes[:_MOST_NAMES])
+    ]
+    first, *rest = (line.rstrip() for line in lines)
+    return [f"/* {first}", *(f"   {line}".rstrip() for line in rest), "*/"]
+
+
+def _real_guard() -> list[str]:
+    return [
+        "#include <float.h>",
+        "",
+        "#if DBL_MANT_DIG != 53 || (FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 1)",
+        '#error "double arithmetic of this target is not that of Python: export integer inputs"',
+        "#endif",
+    ]
+
+
+def _class_names(record: ModelRecord, name: str) -> list[str]:
+    labels = [f"    {string(str(label))}," for label in record.classes]
+    return [
+        f"/* Labels by index, as {name.upper()}_LABEL(index). */",
+        f"static inline const char *{name}_label(int index)",
+        "{",
+        f"    static const char *const LABEL[{len(labels)}] = {{",
+        *(f"    {line}" for line in labels),
+        "    };",
+        f'    return index >= 0 && index < {len(labels)} ? LABEL[index] : "";',
+        "}",
+        "",
+    ]

@@ -1,0 +1,91 @@
+"""From a raw count to the scaler's grid by one multiplication and a shift, equal on every count.
+
+The scaler rounds ``(k / per_unit - shift) * factor`` to multiples of its step. As integers these
+multiples are the levels of a feature. The smallest shift ``s`` is looked for that has integers
+``a`` and ``b`` with ``level = (a * k + b) >> s`` for every count of the range; for a given ``a``
+the counts leave an interval for ``b``, so that nothing is left to chance.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from bdnn.export.inputs import Integers
+
+_LARGEST_SHIFT = 40
+_LARGEST = 2**62
+_INT32 = 2**31
+_LONGEST_TABLE = 2**10
+
+
+@dataclass(frozen=True)
+class Level:
+    """Levels of a feature as a function of its counts, moved so that the lowest one is 0.
+
+    Parameters
+    ----------
+    slope, intercept, shift : int
+        ``(slope * k + intercept) >> shift`` is the moved level, never negative.
+    lowest, highest : int
+        Levels before they were moved by ``lowest``.
+    is_wide : bool
+        Whether the product needs 64 bits.
+    table : tuple of int
+        Moved levels of all counts, where no product and shift give them; empty otherwise.
+    """
+
+    slope: int
+    intercept: int
+    shift: int
+    lowest: int
+    highest: int
+    is_wide: bool
+    table: tuple[int, ...] = ()
+
+    @property
+    def is_count(self) -> bool:
+        """Whether the moved level is the count itself."""
+        return (self.slope, self.intercept, self.shift, self.table) == (1, 0, 0, ())
+
+
+def fit_level(counts: Integers, levels: Integers, slope: float) -> Level | None:
+    """Find the level function of a feature with the smallest shift, None if there is none.
+
+    Where the scaler meets halves exactly, it rounds them to even, which no shift does; such a
+    feature of few counts gets a table.
+
+    Parameters
+    ----------
+    counts, levels : arrays of int
+        All counts, ascending, and the level of each.
+    slope : float
+        Levels per count, about.
+    """
+    lowest, highest = int(levels.min()), int(levels.max())
+    offset = int(levels[0] - counts[0])
+    if (levels - counts == offset).all():
+        # Sums take the counts as they are; the difference goes into the thresholds.
+        return Level(1, 0, 0, offset, highest, False)
+    moved = levels - lowest
+    # Within a run of equal levels only the two ends constrain anything.
+    ends = np.ones(len(counts), dtype=bool)
+    ends[1:-1] = (moved[1:-1] != moved[:-2]) | (moved[1:-1] != moved[2:])
+    k, level = counts[ends], moved[ends]
+    reach = max(abs(int(k[0])), abs(int(k[-1])), 1)
+    for shift in range(_LARGEST_SHIFT + 1):
+        unit = 1 << shift
+        middle = slope * unit
+        if max((highest - lowest + 2) * unit, (abs(middle) + 2) * reach) >= _LARGEST:
+            break
+        for factor in (round(middle), math.floor(middle), math.ceil(middle)):
+            floor = level * unit - factor * k
+            least = int(floor.max())
+            if least <= int(floor.min()) + unit - 1:
+                largest = max((highest - lowest + 1) * unit, abs(factor) * reach, abs(least))
+                return Level(factor, least, shift, lowest, highest, largest >= _INT32)
+    if len(counts) > _LONGEST_TABLE:
+        return None
+    return Level(0, 0, 0, lowest, highest, False, tuple(moved.tolist()))

@@ -1,0 +1,196 @@
+"""From a network and the format of its inputs to a plan of the C function."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from bdnn.activation import FloatArray
+from bdnn.architecture import Architecture
+from bdnn.export.c.planning.first_layer import shape_first
+from bdnn.export.c.planning.fixed_point import fix_unit
+from bdnn.export.c.planning.levels import Level, fit_level
+from bdnn.export.c.planning.outputs import integer_outputs, whole_limit
+from bdnn.export.c.planning.plan import (
+    Decision,
+    FirstOn,
+    IntegerUnits,
+    Layer,
+    Plan,
+    RealDecision,
+    RealUnits,
+    Table,
+)
+from bdnn.export.c.planning.pruning import prune
+from bdnn.export.inputs import InputFormat, Integers
+from bdnn.network import Network
+from bdnn.scaling import Scaler
+
+# A table of all patterns is no larger than masks and the loops over them up to about here.
+_WIDEST_TABLE = 6
+_WIDEST_REAL_TABLE = 10
+_EXACT = 2**53
+_LARGEST_SCALED = 2**30
+_BITS = ((0, 1),)
+
+
+def make_plan(network: Network, scaler: Scaler, inputs: InputFormat) -> Plan:
+    """Decide how the C function computes what the network computes."""
+    shape = network.architecture
+    levels, ranges, unit = _levels(network, scaler, inputs)
+    n_direct = _table_place(shape)
+    layers: list[Layer] = []
+    for k in range(min(n_direct, len(shape.hidden))):
+        if k == 0:
+            layers.append(_first_units(network, scaler, inputs, unit))
+        else:
+            layers.append(_hidden_units(network.weights[k], network.thresholds[k]))
+    decision: Decision | IntegerUnits
+    if n_direct < shape.n_layers:
+        decision = _table(network, n_direct)
+    elif shape.hidden:
+        decision = integer_outputs(network, _BITS * shape.hidden[-1], 1.0) or _real_decision(
+            network
+        )
+    else:
+        found = None if unit is None else integer_outputs(network, ranges, unit)
+        decision = found or _fixed_outputs(network, scaler, inputs) or _real_decision(network)
+    if isinstance(decision, IntegerUnits):
+        layers, decision = [*layers, decision], Table((0, 1))
+    plan = prune(Plan(levels, ranges, tuple(layers), decision))
+    return shape_first(plan, scaler, inputs, unit) if plan.has_first else plan
+
+
+def _table_place(shape: Architecture) -> int:
+    """Number of layers before the first one that is narrow enough for a table, all if none is."""
+    for k, width in enumerate(shape.hidden):
+        real = not all(weights.integer for weights in shape.weights[k + 1 :])
+        if width <= (_WIDEST_REAL_TABLE if real else _WIDEST_TABLE):
+            return k + 1
+    return shape.n_layers
+
+
+def _levels(
+    network: Network, scaler: Scaler, inputs: InputFormat
+) -> tuple[dict[int, Level], tuple[tuple[int, int], ...], float | None]:
+    """Levels of the features with what one of them is worth; no worth if there are none."""
+    W = network.weights[0]
+    n_features = W.shape[1]
+    ranges: list[tuple[int, int]] = [(0, 0)] * n_features
+    if not network.architecture.weights[0].integer:
+        return {}, inputs.ranges, None
+    step = scaler.step if scaler.kind is not None else float(inputs.kind == "scaled")
+    if inputs.kind != "scaled" and scaler.kind is None:
+        if not inputs.is_integer or set(inputs.per_unit) != {1}:
+            return {}, inputs.ranges, None
+        step = 1.0
+    if step <= 0 or math.frexp(step)[0] != 0.5:
+        return {}, inputs.ranges, None
+    levels = {}
+    for j in np.flatnonzero(W.any(axis=0)).tolist():
+        if not inputs.is_integer:
+            bound = round(_LARGEST_SCALED / step)
+            ranges[j] = (-bound, bound)
+            continue
+        counts = inputs.counts(j)
+        multiples = np.rint(inputs.values(j, counts, scaler) / step).astype(np.int64)
+        slope = 1.0
+        if inputs.kind != "scaled" and scaler.kind is not None:
+            slope = float(scaler.factor[j]) / (inputs.per_unit[j] * step)
+        level = fit_level(counts, multiples, slope)
+        if level is None:
+            return {}, inputs.ranges, None
+        levels[j] = level
+        ranges[j] = (int(multiples.min()), int(multiples.max()))
+    weights = W.astype(np.int64)
+    largest = np.array([max(map(abs, ends)) for ends in ranges], dtype=float)
+    if (np.abs(weights) @ largest).max(initial=0.0) * 2 >= _EXACT:
+        return {}, inputs.ranges, None  # sums of the forward pass itself might round
+    return levels, tuple(ranges), step
+
+
+def _first_units(
+    network: Network, scaler: Scaler, inputs: InputFormat, unit: float | None
+) -> Layer:
+    W, t = network.weights[0], network.thresholds[0]
+    if unit is None:
+        return _fixed_units(W, t, scaler, inputs) or RealUnits(W, t)
+    return IntegerUnits(W.astype(np.int64), tuple(whole_limit(value, unit) for value in t))
+
+
+def _hidden_units(W: FloatArray, t: FloatArray) -> Layer:
+    """Units of 0/1 inputs; weights that are no integers are fixed where that is proven."""
+    if (np.rint(W) == W).all():
+        return IntegerUnits(W.astype(np.int64), tuple(math.ceil(value) for value in t))
+    bits = [np.arange(2, dtype=np.int64)] * W.shape[1]
+    values = [np.arange(2, dtype=float)] * W.shape[1]
+    return _proven_units(W, t, bits, values) or RealUnits(W, t)
+
+
+def _fixed_units(
+    W: FloatArray, t: FloatArray, scaler: Scaler, inputs: InputFormat
+) -> IntegerUnits | None:
+    """Units of raw counts with the scaler folded into integer weights, None without a proof."""
+    if not inputs.is_integer:
+        return None
+    counts = [inputs.counts(j) for j in range(W.shape[1])]
+    values = [inputs.values(j, k, scaler) for j, k in enumerate(counts)]
+    unit = None
+    if scaler.kind is None and (np.rint(W) == W).all():
+        unit = 1.0 / math.lcm(*inputs.per_unit)
+    return _proven_units(W, t, counts, values, unit)
+
+
+def _proven_units(
+    W: FloatArray,
+    t: FloatArray,
+    counts: Sequence[Integers],
+    values: Sequence[FloatArray],
+    unit: float | None = None,
+) -> IntegerUnits | None:
+    """Units with integer weights that decide alike, None if one of them cannot be proven."""
+    units = []
+    for row, limit in zip(W, t, strict=True):
+        found = fix_unit(row, float(limit), counts, values, unit=unit)
+        if found is None:
+            return None
+        units.append(found)
+    weights = np.array([found.weights for found in units], dtype=np.int64)
+    return IntegerUnits(weights, tuple(found.threshold for found in units))
+
+
+def _table(network: Network, place: int) -> Table:
+    """Classes of all patterns of a hidden layer, by the forward pass of what follows it."""
+    shape = network.architecture
+    width = shape.widths[place]
+    tail = Network(
+        Architecture(
+            width,
+            shape.hidden[place:],
+            shape.n_outputs,
+            shape.weights[place:],
+            shape.thresholds,
+            shape.ties,
+        ),
+        network.weights[place:],
+        network.thresholds[place:],
+    )
+    patterns = (np.arange(2**width)[:, None] >> np.arange(width)) & 1
+    return Table(tuple(tail.predict(patterns).tolist()))
+
+
+def _fixed_outputs(
+    network: Network, scaler: Scaler, inputs: InputFormat
+) -> FirstOn | IntegerUnits | None:
+    """Outputs right on raw counts, by fixed point where it is proven."""
+    if network.architecture.ties != "first":
+        return None
+    units = _fixed_units(network.weights[0], network.thresholds[0], scaler, inputs)
+    return None if units is None else FirstOn(units)
+
+
+def _real_decision(network: Network) -> RealDecision:
+    units = RealUnits(network.weights[-1], network.thresholds[-1])
+    return RealDecision(units, network.architecture.ties)

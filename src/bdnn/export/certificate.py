@@ -1,0 +1,83 @@
+"""What a model file says of the data it was trained on, so that anyone can check its claims."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdnn.activation import BoolArray, FloatArray
+
+# Units that measurements come in; a feature of none of them has no common unit.
+_UNITS: tuple[int, ...] = (1, 10, 100, 1000, 10**4, 10**5, *(2**e for e in range(1, 11)))
+
+
+def describe_data(
+    X: FloatArray,
+    labels: NDArray[np.intp],
+    *,
+    used: BoolArray,
+    class_weight: Sequence[float] | None,
+    sample_weight: bool,
+) -> dict[str, Any]:
+    """Describe training data: hash, ranges, units.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Features before scaling.
+    labels : array of int
+        Index of every sample's class.
+    used : array of bool
+        Which samples the loss counts.
+    class_weight : sequence of float or None
+        Weight of a sample of every class, if not 1.
+    sample_weight : bool
+        Whether samples have weights of their own, which the file does not hold.
+    """
+    rows = None if used.all() else format_rows(np.flatnonzero(used))
+    X, labels = X[used] + 0.0, labels[used]  # + 0.0 turns -0.0 into 0.0
+    return {
+        "rows": len(X),
+        "used": rows,
+        "sha256": fingerprint(X, labels),
+        "class_weight": None if class_weight is None else [float(w) for w in class_weight],
+        "sample_weight": bool(sample_weight),
+        "low": X.min(axis=0).tolist(),
+        "high": X.max(axis=0).tolist(),
+        "per_unit": [_unit(column) for column in X.T],
+    }
+
+
+def fingerprint(X: FloatArray, labels: NDArray[np.intp]) -> str:
+    """SHA-256 over the sorted records of a data set, so that the order of rows does not matter.
+
+    A record is the features as little-endian doubles and the class as a little-endian 64-bit
+    integer.
+    """
+    width = 8 * (X.shape[1] + 1)
+    table = np.empty((len(X), width), dtype=np.uint8)
+    table[:, :-8] = np.ascontiguousarray(X, dtype="<f8").view(np.uint8)
+    table[:, -8:] = labels.astype("<i8")[:, None].view(np.uint8)
+    data = table.tobytes()
+    records = sorted(data[i : i + width] for i in range(0, len(data), width))
+    return hashlib.sha256(b"".join(records)).hexdigest()
+
+
+def format_rows(rows: NDArray[np.intp]) -> str:
+    """Write ascending row numbers from 0 as text that counts from 1, such as ``1-4,6``."""
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+    runs = np.split(rows + 1, breaks) if len(rows) else []
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
+
+
+def _unit(column: FloatArray) -> int | None:
+    """Smallest number of counts per unit that makes whole counts of a feature, None without one."""
+    largest = np.abs(column).max(initial=0.0)
+    for unit in _UNITS:  # smallest first, decimal before binary
+        if largest * unit < 2.0**31 and (np.rint(column * unit) / unit == column).all():
+            return unit
+    return None

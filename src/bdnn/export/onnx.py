@@ -1,0 +1,196 @@
+"""Models as ONNX: plain operators in double precision, every rounding where Python has it.
+
+Inputs ``X`` are raw features; outputs are ``label`` and ``scores`` (one per class, as
+``decision_function`` has them before it joins two into one). Sums with integer weights on the
+scaler's grid are exact in any order and become matrix products; other sums are added feature by
+feature.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from bdnn.activation import FloatArray
+from bdnn.errors import ModelError, UnsupportedFeatureError
+from bdnn.export.boundary import boundary_inputs, random_inputs
+from bdnn.export.inputs import InputFormat
+from bdnn.export.json import ModelRecord
+from bdnn.scaling import Scaler
+
+_OPSET = 18
+_IR_VERSION = 9
+_LARGEST_SCALED = 2.0**30
+_EXACT = 2.0**53
+
+
+def to_onnx(record: ModelRecord) -> bytes:
+    """Write a model as the bytes of an ONNX file.
+
+    Raises
+    ------
+    UnsupportedFeatureError
+        If the package ``onnx`` is missing.
+    """
+    onnx = _import("onnx")
+    graph = _Graph(onnx)
+    values = _scale(graph, record.scaler)
+    n_layers = record.network.architecture.n_layers
+    for k, (W, t) in enumerate(
+        zip(record.network.weights, record.network.thresholds, strict=True), start=1
+    ):
+        sums = _sums(graph, values, W, exact=k > 1 or _on_grid(record.scaler, W))
+        limits = graph.constant(t)
+        if k < n_layers or record.network.architecture.ties == "first":
+            on = graph.node("GreaterOrEqual", sums, limits)
+            values = graph.node("Cast", on, to=onnx.TensorProto.DOUBLE)
+        else:
+            values = graph.node("Sub", sums, limits)
+    graph.node("Identity", values, output="scores")
+    winner = graph.node("ArgMax", values, axis=1, keepdims=0)
+    labels = _labels(record)
+    graph.node("Gather", graph.constant(labels), winner, output="label", axis=0)
+    return graph.serialise(len(record.scaler.shift), labels, len(record.classes))
+
+
+def differences(
+    record: ModelRecord, content: bytes, count: int, *, at_boundaries: int | None = None
+) -> int:
+    """Compare labels and scores under onnxruntime with Python's.
+
+    Parameters
+    ----------
+    record : ModelRecord
+    content : bytes
+        What :func:`to_onnx` made of it.
+    count : int
+        Number of random inputs.
+    at_boundaries : int, optional
+        Number of boundaries to find inputs on both sides of; ``count`` if not given.
+    """
+    runtime = _import("onnxruntime")
+    n_features = len(record.scaler.shift)
+    inputs = InputFormat("double", (1,) * n_features)
+    rng = np.random.default_rng(0)
+    X = np.concatenate(
+        [
+            random_inputs(record.scaler, inputs, count, rng),
+            boundary_inputs(
+                record.network,
+                record.scaler,
+                inputs,
+                count if at_boundaries is None else at_boundaries,
+                rng,
+            ),
+        ]
+    )
+    session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    labels, scores = session.run(["label", "scores"], {"X": X})
+    scaled = record.scaler.transform(X)
+    wanted = _labels(record)[record.network.predict(scaled)]
+    wrong = (labels.astype(wanted.dtype) != wanted) | (scores != record.network.scores(scaled)).any(
+        axis=1
+    )
+    return int(np.count_nonzero(wrong))
+
+
+def _on_grid(scaler: Scaler, W: FloatArray) -> bool:
+    """Whether no sum of scaled inputs rounds, in any order."""
+    if scaler.kind is None or not scaler.step or not (np.rint(W) == W).all():
+        return False
+    largest = np.abs(W).sum(axis=1).max(initial=0.0) * _LARGEST_SCALED / scaler.step
+    return bool(np.frexp(scaler.step)[0] == 0.5 and largest < _EXACT)
+
+
+def _scale(graph: _Graph, scaler: Scaler) -> str:
+    if scaler.kind is None:
+        return "X"
+    moved = graph.node("Sub", "X", graph.constant(scaler.shift))
+    product = graph.node("Mul", moved, graph.constant(scaler.factor))
+    low, high = (graph.constant(np.array(sign * _LARGEST_SCALED)) for sign in (-1.0, 1.0))
+    clipped = graph.node("Clip", product, low, high)
+    if not scaler.step:
+        return clipped
+    step = graph.constant(np.array(scaler.step))
+    return graph.node("Mul", graph.node("Round", graph.node("Div", clipped, step)), step)
+
+
+def _sums(graph: _Graph, values: str, W: FloatArray, *, exact: bool) -> str:
+    """Weighted sums, in feature order where the order matters."""
+    if exact and (np.rint(W) == W).all():
+        return graph.node("MatMul", values, graph.constant(np.ascontiguousarray(W.T)))
+    total = ""
+    for j in range(W.shape[1]):
+        column = graph.node("Gather", values, graph.constant(np.array([j])), axis=1)
+        product = graph.node("Mul", column, graph.constant(W[None, :, j]))
+        total = graph.node("Add", total, product) if total else product
+    return total
+
+
+def _labels(record: ModelRecord) -> np.ndarray[Any, Any]:
+    """Labels as ONNX can hold them: texts or integers."""
+    labels = np.array(record.classes)
+    if labels.dtype.kind in "Ui":
+        return labels
+    if labels.dtype.kind == "b":
+        return labels.astype(np.int64)
+    if labels.dtype.kind == "f" and (labels == np.rint(labels)).all():
+        return labels.astype(np.int64)
+    raise ModelError(
+        "the labels of an ONNX model must be texts or whole numbers, got others: rename them."
+    )
+
+
+def _import(name: str) -> Any:
+    """Import a package of the extra when it is needed."""
+    try:
+        if name == "onnx":
+            import onnx
+
+            return onnx
+        import onnxruntime
+
+        return onnxruntime
+    except ImportError as error:
+        raise UnsupportedFeatureError(
+            f"the package {name!r} is not installed: pip install 'bdnn[onnx]'."
+        ) from error
+
+
+class _Graph:
+    """Nodes and constants of an ONNX graph in the making."""
+
+    def __init__(self, onnx: Any) -> None:
+        self.onnx = onnx
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def node(self, operator: str, *inputs: str, output: str = "", **attributes: Any) -> str:
+        name = output or f"t{len(self.nodes)}"
+        made = self.onnx.helper.make_node(operator, list(inputs), [name], **attributes)
+        self.nodes.append(made)
+        return name
+
+    def constant(self, values: np.ndarray[Any, Any]) -> str:
+        name = f"c{len(self.constants)}"
+        array = values.astype(object) if values.dtype.kind == "U" else values
+        self.constants.append(self.onnx.numpy_helper.from_array(array, name))
+        return name
+
+    def serialise(self, n_features: int, labels: np.ndarray[Any, Any], n_classes: int) -> bytes:
+        types, make = self.onnx.TensorProto, self.onnx.helper.make_tensor_value_info
+        label_type = types.STRING if labels.dtype.kind == "U" else types.INT64
+        graph = self.onnx.helper.make_graph(
+            self.nodes,
+            "bdnn",
+            [make("X", types.DOUBLE, [None, n_features])],
+            [make("label", label_type, [None]), make("scores", types.DOUBLE, [None, n_classes])],
+            self.constants,
+        )
+        opset = self.onnx.helper.make_opsetid("", _OPSET)
+        model = self.onnx.helper.make_model(graph, opset_imports=[opset], producer_name="bdnn")
+        model.ir_version = _IR_VERSION
+        self.onnx.checker.check_model(model)
+        content: bytes = model.SerializeToString()
+        return content

@@ -1,0 +1,68 @@
+"""A small network as readable rules over scaled features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from bdnn.activation import FloatArray
+from bdnn.export.json import ModelRecord
+from bdnn.network import Network
+
+# Rules for more than this many weights are no easier to read than the numbers.
+MOST_WEIGHTS = 60
+
+
+def is_small(network: Network) -> bool:
+    """Whether a network has few enough weights for rules."""
+    return sum(int(np.count_nonzero(W)) for W in network.weights) <= MOST_WEIGHTS
+
+
+def to_rules(record: ModelRecord) -> str:
+    """Write a network as rules, one per unit."""
+    shape = record.network.architecture
+    names: Sequence[str] = record.feature_names or [f"x{j + 1}" for j in range(shape.n_features)]
+    scaler = record.scaler
+    lines = []
+    if scaler.kind is not None:
+        lines.append("z(feature) is the scaled feature, (value - shift) * factor:")
+        used = np.flatnonzero(record.network.weights[0].any(axis=0)).tolist()
+        lines += [
+            f"  z({names[j]}) = ({names[j]} - {scaler.shift[j]:.6g}) * {scaler.factor[j]:.6g}"
+            for j in used
+        ]
+        names = [f"z({name})" for name in names]
+    for k, (W, t) in enumerate(
+        zip(record.network.weights, record.network.thresholds, strict=True), start=1
+    ):
+        is_last = k == shape.n_layers
+        units = (
+            [f"class {label}" for label in record.classes]
+            if is_last
+            else [_unit(k, i, shape.n_layers) for i in range(len(W))]
+        )
+        lines += [
+            f"{unit} if {_sum(row, names)} >= {limit:.10g}"
+            for unit, row, limit in zip(units, W, t, strict=True)
+        ]
+        names = units
+    if shape.ties == "score":
+        lines.append("several or no class: the one whose sum is farthest above its threshold")
+    else:
+        lines.append("several classes: the first one; none: the first of all")
+    return "\n".join(lines)
+
+
+def _unit(layer: int, place: int, n_layers: int) -> str:
+    """Name a hidden unit; with one hidden layer a letter less."""
+    return f"h{place + 1}" if n_layers == 2 else f"h{layer}.{place + 1}"
+
+
+def _sum(row: FloatArray, names: Sequence[str]) -> str:
+    text = ""
+    for w, name in zip(row.tolist(), names, strict=True):
+        if w:
+            factor = "" if abs(w) == 1 else f"{abs(w):.6g} "
+            text += f" {'-' if w < 0 else '+'} {factor}{name}"
+    return text.removeprefix(" + ").strip() or "0"

@@ -1,0 +1,159 @@
+"""Compiled headers answer like Python, whatever the compiler and its options."""
+
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bdnn.export.boundary import boundary_inputs, random_inputs
+from bdnn.export.c import export_c
+from bdnn.export.c.compiler import STRICT, compiled_size, measure, run_compiled
+from bdnn.export.c.compiler import _source as translation_unit
+from tests.export.records import any_format, any_record, make_record
+
+N_NETWORKS = 50
+N_INPUTS = 300
+SANITIZED = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
+CONFIGURATIONS = {
+    "gcc-sanitizers": ("gcc", SANITIZED),
+    "gcc-fast-math": ("gcc", ("-O3", "-ffast-math", "-march=native")),
+    "clang-sanitizers": ("clang", SANITIZED),
+    "clang-fast-math": ("clang", ("-O2", "-ffast-math", "-march=native")),
+}
+
+
+def needs(compiler):
+    if shutil.which(compiler) is None:
+        pytest.skip(f"{compiler} is not installed")
+
+
+def questions(record, export, rng, count=N_INPUTS):
+    parts = [random_inputs(record.scaler, export.inputs, count, rng)]
+    parts.append(boundary_inputs(record.network, record.scaler, export.inputs, count, rng))
+    return np.concatenate(parts)
+
+
+@pytest.fixture(scope="module")
+def networks():
+    """Exports of all kinds of networks and inputs, with questions and Python's answers."""
+    rng = np.random.default_rng(20)
+    exports, inputs, answers = [], [], []
+    for i in range(N_NETWORKS):
+        record = any_record(rng)
+        exports.append(export_c(record, name=f"net{i}", **any_format(rng)))
+        inputs.append(questions(record, exports[-1], rng))
+        scaled = exports[-1].inputs.scaled(inputs[-1], record.scaler)
+        answers.append(np.argmax(record.network.scores(scaled), axis=1))
+    return exports, inputs, answers
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_answers_equal_python(networks, name):
+    compiler, flags = CONFIGURATIONS[name]
+    needs(compiler)
+    exports, inputs, answers = networks
+    found = run_compiled(exports, inputs, compiler=compiler, flags=flags)
+    wrong = {
+        export.name: int(np.count_nonzero(a != b))
+        for export, a, b in zip(exports, found, answers, strict=True)
+        if (a != b).any()
+    }
+    assert not wrong
+
+
+def test_the_networks_are_of_all_kinds(networks):
+    exports, _, answers = networks
+    kinds = {type(layer).__name__ for e in exports for layer in e.plan.layers}
+    kinds |= {type(e.plan.decision).__name__ for e in exports}
+    assert kinds == {
+        "IntegerUnits",
+        "RealUnits",
+        "Table",
+        "LargestScore",
+        "FirstOn",
+        "RealDecision",
+    }
+    assert sum(len(set(a.tolist())) > 1 for a in answers) > N_NETWORKS // 2
+
+
+def test_32_bit_arm(networks, tmp_path):
+    needs("arm-none-eabi-gcc")
+    flags = ("-mcpu=cortex-m0", "-mthumb", *STRICT[1:])
+    size = compiled_size(translation_unit(networks[0]), "arm-none-eabi-gcc", flags)
+    assert size.flash > 1000
+    assert size.target == "Cortex-M0"
+
+
+def test_wide_network_uses_words_of_32_bits():
+    needs("gcc")
+    rng = np.random.default_rng(3)
+    records = [
+        make_record(rng, n_features=40, hidden=(70, 35), weights=weights, n_outputs=4)
+        for weights in ("ternary", "binary", "int:3")
+    ]
+    exports = [export_c(record, name=f"wide{i}", input="uint8") for i, record in enumerate(records)]
+    inputs = [questions(r, e, rng, 200) for r, e in zip(records, exports, strict=True)]
+    for record, export, X, found in zip(
+        records, exports, inputs, run_compiled(exports, inputs, flags=SANITIZED), strict=True
+    ):
+        assert export.is_integer
+        assert "uint32_t h1[3]" in export.text
+        wanted = record.network.predict(export.inputs.scaled(X, record.scaler))
+        assert (found == wanted).all()
+
+
+@pytest.mark.parametrize("hidden", [(), (40,)])
+def test_levels_in_tables(hidden):
+    """A factor that makes halves, which are rounded to even."""
+    needs("gcc")
+    rng = np.random.default_rng(8)
+    record = make_record(rng, hidden=hidden, n_features=3)
+    scaler = replace(record.scaler, shift=np.full(3, 64.0), factor=np.full(3, 2.0**-8))
+    record = replace(record, scaler=scaler)
+    exports = [
+        export_c(record, name="whole", input="int8"),
+        export_c(record, name="part", input="uint16", limits=(3, 900)),
+        export_c(record, name="tiny", input="uint16", limits=(0, 900)),
+    ]
+    inputs = [questions(record, export, rng) for export in exports]
+    found = run_compiled(exports, inputs, flags=SANITIZED)
+    for export, X, classes in zip(exports, inputs, found, strict=True):
+        assert "LEVEL0" in export.text
+        assert (classes == record.network.predict(export.inputs.scaled(X, scaler))).all()
+
+
+def test_ternary_is_free_of_products_and_floating_point():
+    record = make_record(np.random.default_rng(0), scale=None, hidden=(12,), n_features=6)
+    export = export_c(record, input="int8")
+    assert export.is_integer
+    code = export.text[export.text.index("#ifndef") :]
+    code = code.replace("2 * (int32_t)", "")  # twice a count is a shift
+    assert " * " not in code
+    assert "double" not in code
+    assert "float" not in code
+
+
+def test_measured_size():
+    needs("gcc")
+    size = measure(export_c(make_record(np.random.default_rng(1)), input="uint8"))
+    assert 20 < size.flash < 600
+    assert 0 <= size.stack < 200
+
+
+def test_self_test_with_main(tmp_path):
+    needs("gcc")
+    import subprocess
+
+    export = export_c(
+        make_record(np.random.default_rng(2)), input="double", tests=30, main=True, class_names=True
+    )
+    source, program = tmp_path / "model.c", tmp_path / "model"
+    source.write_text(export.text)
+    subprocess.run(["gcc", *STRICT, source, "-o", program], check=True)
+    done = subprocess.run([program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "0 of 30 self-test vectors wrong\n")
+    broken = export.text.replace("EXPECTED[30] = {\n        ", "EXPECTED[30] = {\n        9 + ")
+    source.write_text(broken)
+    subprocess.run(["gcc", "-std=c99", source, "-o", program], check=True)
+    assert subprocess.run([program], capture_output=True, check=False).returncode == 1

@@ -1,0 +1,64 @@
+"""ONNX models answer like Python under onnxruntime."""
+
+import sys
+
+import numpy as np
+import pytest
+
+from bdnn.errors import ModelError, UnsupportedFeatureError
+from bdnn.export.onnx import differences, to_onnx
+from tests.export.records import any_record, make_record
+from tests.sentences import assert_one_sentence
+
+
+@pytest.fixture(autouse=True)
+def packages():
+    pytest.importorskip("onnx", reason="the extra 'onnx' is not installed")
+    pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not installed")
+
+
+def test_labels_and_scores_equal_python():
+    rng = np.random.default_rng(5)
+    for _ in range(25):
+        record = any_record(rng)
+        assert differences(record, to_onnx(record), 300) == 0, record.network.architecture
+
+
+@pytest.mark.parametrize(
+    ("classes", "expected"),
+    [
+        (("no", "yes", "wer weiß"), ["no", "yes", "wer weiß"]),
+        ((3, 5, -1), [3, 5, -1]),
+        ((1.0, 2.0, 4.0), [1, 2, 4]),
+    ],
+)
+def test_labels(classes, expected):
+    import onnxruntime
+
+    record = make_record(np.random.default_rng(1), classes=classes)
+    session = onnxruntime.InferenceSession(to_onnx(record), providers=["CPUExecutionProvider"])
+    assert [output.name for output in session.get_outputs()] == ["label", "scores"]
+    X = np.random.default_rng(0).normal(4, 3, (200, 4))
+    labels, scores = session.run(None, {"X": X})
+    assert scores.shape == (200, 3)
+    wanted = record.network.predict(record.scaler.transform(X))
+    assert labels.tolist() == [expected[i] for i in wanted]
+
+
+def test_labels_that_onnx_cannot_hold():
+    with pytest.raises(ModelError) as caught:
+        to_onnx(make_record(np.random.default_rng(1), classes=(0.5, 1.5, 2.5)))
+    assert_one_sentence(caught.value)
+
+
+def test_difference_is_found():
+    record = make_record(np.random.default_rng(1))
+    other = make_record(np.random.default_rng(2))
+    assert differences(record, to_onnx(other), 300) > 0
+
+
+def test_without_the_package(monkeypatch):
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(UnsupportedFeatureError, match="pip install") as caught:
+        to_onnx(make_record(np.random.default_rng(1)))
+    assert_one_sentence(caught.value)
