@@ -1,0 +1,46 @@
+"""What a model file claims, and what became of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Verdict = Literal["proven", "claimed", "false"]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim of a model file.
+
+    Attributes
+    ----------
+    name : str
+    verdict : {"proven", "claimed", "false"}
+        Recomputed and right; not contradicted but resting on somebody's word; or wrong.
+    detail : str
+        What was found.
+    """
+
+    name: str
+    verdict: Verdict
+    detail: str
+
+
+def proven(name: str, detail: str) -> Claim:
+    """Make a claim that was recomputed and is right."""
+    return Claim(name, "proven", detail)
+
+
+def claimed(name: str, detail: str) -> Claim:
+    """Make a claim that nothing contradicts and nothing here proves."""
+    return Claim(name, "claimed", detail)
+
+
+def false(name: str, detail: str) -> Claim:
+    """Make a claim that is wrong."""
+    return Claim(name, "false", detail)
+
+
+def judged(name: str, holds: bool, detail: str) -> Claim:
+    """Make a claim that could be decided."""
+    return proven(name, detail) if holds else false(name, detail)

@@ -1,0 +1,50 @@
+"""Model files for the checker: trained for real, then edited with a right checksum."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import numpy as np
+
+from bdnn import BDNNClassifier
+from bdnn.checker import read_model
+from bdnn.checker.report import check_model, training_rows
+from bdnn.checker.table import make_samples
+
+RNG = np.random.default_rng(7)
+X = RNG.integers(0, 4, (24, 2)).astype(float)
+# A line explains most labels, and equal inputs carry different ones.
+Y = np.where((X.sum(axis=1) > 3) ^ (RNG.random(24) < 0.15), "yes", "no")
+
+
+def train(path, **options):
+    """Train on the small data and save; the promises are given as an option."""
+    promises = options.pop("promises", ())
+    options = {"hidden": (1,), "method": "exact", "time_limit": 20, "random_state": 0} | options
+    model = BDNNClassifier(**options).fit(X, Y, feature_names=("a", "b"))
+    model.save(path, promises=promises)
+    return model
+
+
+def edit(path, change, target):
+    """Change the content of a model file and sign it anew."""
+    content = json.loads(path.read_text())
+    change(content)
+    content.pop("checksum", None)
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    content["checksum"] = hashlib.sha256(text.encode()).hexdigest()
+    target.write_text(json.dumps(content))
+    return target
+
+
+def claims_of(path, features=X, labels=Y, **options):
+    """Verdicts and details by the name of the claim."""
+    model = read_model(path)
+    samples = make_samples(model, np.asarray(features).tolist(), np.asarray(labels).tolist())
+    samples = samples.chosen(training_rows(model, len(samples.features)))
+    return {claim.name: claim for claim in check_model(model, samples, **options)}
+
+
+def verdicts(path, *data, **options):
+    return {name: claim.verdict for name, claim in claims_of(path, *data, **options).items()}
