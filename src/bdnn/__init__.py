@@ -1,0 +1,49 @@
+"""Binarized deep neural networks trained by mixed-integer optimisation."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bdnn import datasets
+    from bdnn.architecture import Architecture
+    from bdnn.errors import BDNNError
+    from bdnn.estimators import BDNNClassifier, load, smallest_network
+    from bdnn.network import Network
+
+__version__ = version("bdnn")
+
+__all__ = [
+    "Architecture",
+    "BDNNClassifier",
+    "BDNNError",
+    "Network",
+    "__version__",
+    "datasets",
+    "load",
+    "smallest_network",
+]
+
+# Loaded when first used: scikit-learn alone takes longer to import than a small network to train.
+_HOME = {
+    "Architecture": "bdnn.architecture",
+    "BDNNClassifier": "bdnn.estimators",
+    "BDNNError": "bdnn.errors",
+    "Network": "bdnn.network",
+    "load": "bdnn.estimators",
+    "smallest_network": "bdnn.estimators",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "datasets":
+        return import_module("bdnn.datasets")
+    if name not in _HOME:
+        raise AttributeError(f"module 'bdnn' has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,6 @@
+"""``python -m bdnn``."""
+
+from bdnn.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,121 @@
+"""The command line: ``bdnn train``, ``predict``, ``evaluate``, ``info``, ``check``, ``export``, ...
+
+Exit codes: 0 for success, 1 where the answer to a question is no, 2 for bad input, which is told in
+one sentence on standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated, cast
+
+import typer
+
+from bdnn.cli.commands.attack import attack
+from bdnn.cli.commands.certify import certify
+from bdnn.cli.commands.check import check
+from bdnn.cli.commands.datasets import datasets
+from bdnn.cli.commands.evaluate import evaluate
+from bdnn.cli.commands.export import export
+from bdnn.cli.commands.info import info
+from bdnn.cli.commands.predict import predict
+from bdnn.cli.commands.solvers import solvers
+from bdnn.cli.commands.train import train
+from bdnn.cli.console import error
+from bdnn.errors import BDNNError
+
+__all__ = ["app", "main"]
+
+_BAD_INPUT = 2
+_INTERRUPTED = 130
+_STDOUT = 1
+
+# Typer uses the click that is installed or a copy of its own, depending on its version. The base
+# class of its usage errors is reached through the one class that every version exports.
+_UsageError = cast("type[typer.BadParameter]", typer.BadParameter.__mro__[2])
+
+app = typer.Typer(
+    name="bdnn",
+    help="Train binarized neural networks by mixed-integer optimisation, with a proof of how good "
+    "they are.",
+    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from bdnn import __version__
+
+        typer.echo(f"bdnn {__version__}")
+        raise typer.Exit
+
+
+@app.callback(
+    invoke_without_command=True, epilog="Example: bdnn train iris --hidden 5 --out model.json"
+)
+def _root(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Print the version.", callback=_print_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+for _command, _example in (
+    (train, "bdnn train breast-cancer --hidden 3 --weights ternary --out model.json"),
+    (predict, "bdnn predict model.json new.csv --out predictions.csv"),
+    (evaluate, "bdnn evaluate model.json test.csv --target class"),
+    (info, "bdnn info model.json"),
+    (certify, "bdnn certify model.json test.csv --radius 0.1 --norm linf --exact"),
+    (attack, "bdnn attack model.json test.csv --radius 0.1 --method random-sign"),
+    (check, "bdnn check model.json breast-cancer"),
+    (export, "bdnn export model.json --to c --out model.h"),
+    (datasets, "bdnn datasets --json"),
+    (solvers, "bdnn solvers"),
+):
+    app.command(epilog=f"Example: {_example}")(_command)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Those of the process if not given.
+    """
+    sys.exit(_run(None if arguments is None else list(arguments)))
+
+
+def _run(arguments: list[str] | None) -> int:
+    try:
+        code = app(arguments, standalone_mode=False)
+        if code == _INTERRUPTED:  # what newer versions of typer make of Ctrl-C
+            raise KeyboardInterrupt
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except (BrokenPipeError, SystemExit):
+        # Whoever reads has had enough, as in `bdnn predict ... | head`, which typer turns into an
+        # exit. Python must not try to write the rest at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), _STDOUT)
+        return 0
+    except BDNNError as problem:
+        error(str(problem))
+    except OSError as problem:
+        error(f"{problem.filename or 'a file'}: {problem.strerror or problem}.")
+    except _UsageError as problem:
+        error(problem.format_message())
+    except (KeyboardInterrupt, typer.Abort):
+        error("interrupted, nothing was written.")
+        return _INTERRUPTED
+    return _BAD_INPUT

@@ -1,0 +1,162 @@
+"""``bdnn export``: a model as C, ONNX or rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from bdnn.cli.console import print_json, print_pairs
+from bdnn.cli.options import JsonOption, ModelArgument
+from bdnn.errors import ModelError
+
+if TYPE_CHECKING:
+    from bdnn.export.c import CExport
+    from bdnn.export.json import ModelRecord
+
+_FORMATS = {"c": ".h", "onnx": ".onnx", "rules": ".txt"}
+_DIFFERENT = 1
+
+
+def export(
+    model: ModelArgument,
+    to: Annotated[str, typer.Option("--to", help="c, onnx or rules.")] = "c",
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where to write.", show_default="beside the model"),
+    ] = None,
+    name: Annotated[
+        str | None,
+        typer.Option(help="C: before every name.", show_default="that of the file"),
+    ] = None,
+    input_: Annotated[
+        str,
+        typer.Option(
+            "--input",
+            help="C: type of the inputs: auto, uint8, int8, uint16, int16, int32, double, float; "
+            "or scaled: multiples of the scaler's step.",
+        ),
+    ] = "auto",
+    per_unit: Annotated[
+        str | None,
+        typer.Option(
+            help="C: counts per unit of integer inputs, as 10 for tenths; or data: as found there.",
+            show_default="1",
+        ),
+    ] = None,
+    range_: Annotated[
+        str | None,
+        typer.Option(
+            "--range",
+            metavar="LOW:HIGH",
+            help="C: range of integer inputs; or data: that of the training data.",
+            show_default="all of the type",
+        ),
+    ] = None,
+    labels: Annotated[
+        bool, typer.Option("--labels", help="C: add a table of the class labels.")
+    ] = False,
+    self_test: Annotated[
+        int, typer.Option("--self-test", metavar="N", help="C: add so many test vectors.")
+    ] = 0,
+    main: Annotated[
+        bool, typer.Option("--main", help="C: add a main that runs the test vectors.")
+    ] = False,
+    verify: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="Run the export beside Python on so many random and boundary inputs each.",
+        ),
+    ] = 0,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a model for a device or another runtime.
+
+    C is one C99 header without allocation or dependencies whose every answer equals Python's; with
+    integer weights and inputs it has no floating point.
+    """
+    from bdnn.cli.model import read_classifier
+    from bdnn.cli.output import check_writable, write_text
+
+    if to not in _FORMATS:
+        raise ModelError(f"--to must be {', '.join(_FORMATS)}, got {to!r}: choose one of these.")
+    target = out or model.with_suffix(_FORMATS[to])
+    if target == model:
+        raise ModelError(f"{target} is the model itself: give another --out.")
+    check_writable(target)
+    record = read_classifier(model)
+    facts: dict[str, Any] = {"model": str(model), "to": to, "out": str(target)}
+    if to == "c":
+        from bdnn.export.c import export_c
+        from bdnn.export.c.text import make_name
+
+        header = export_c(
+            record,
+            name=name or make_name(target.stem),
+            input=input_,
+            per_unit=_count(per_unit),
+            limits=_range(range_),
+            class_names=labels,
+            tests=self_test,
+            main=main,
+        )
+        facts |= _measure(record, header, verify)
+        write_text(target, header.text)
+    elif to == "onnx":
+        from bdnn.export.onnx import differences, to_onnx
+
+        content = to_onnx(record)
+        facts["bytes"] = len(content)
+        if verify:
+            facts["differences"] = differences(record, content, verify)
+        target.write_bytes(content)
+    else:
+        from bdnn.export.rules import to_rules
+
+        write_text(target, to_rules(record) + "\n")
+    if as_json:
+        print_json(facts)
+    else:
+        print_pairs((key.replace("_", " "), str(value)) for key, value in facts.items())
+    if facts.get("differences"):
+        raise typer.Exit(_DIFFERENT)
+
+
+def _measure(record: ModelRecord, header: CExport, verify: int) -> dict[str, Any]:
+    """What is known of a header: inputs, arithmetic, size, differences from Python."""
+    from bdnn.export.c.compiler import count_differences, measure
+
+    size = measure(header)
+    facts: dict[str, Any] = {
+        "function": header.signature,
+        "arithmetic": "integers only" if header.is_integer else "integers and doubles",
+        "flash_bytes": header.flash_estimate if size is None else size.flash,
+        "stack_bytes": header.stack if size is None else size.stack,
+        "measured": "estimated, for want of a compiler" if size is None else size.target,
+    }
+    if verify:
+        facts["differences"] = count_differences(record, header, verify)
+        facts["compared_inputs"] = f"{verify} random and {verify} boundary"
+    return facts
+
+
+def _count(text: str | None) -> int | str | None:
+    if text is None or text == "data":
+        return text
+    if not text.isdigit():
+        raise ModelError(f"--per-unit must be a number or data, got {text!r}: give for example 10.")
+    return int(text)
+
+
+def _range(text: str | None) -> tuple[int, int] | str | None:
+    if text is None or text == "data":
+        return text
+    try:
+        low, high = (int(part) for part in text.split(":"))
+    except ValueError:
+        raise ModelError(
+            f"--range must be LOW:HIGH or data, got {text!r}: give for example 0:255."
+        ) from None
+    return low, high

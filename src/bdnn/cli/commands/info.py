@@ -1,0 +1,83 @@
+"""``bdnn info``: what a model file holds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from bdnn.cli.console import percent, print_json, print_pairs
+from bdnn.cli.options import JsonOption, ModelArgument
+from bdnn.errors import ModelFileError
+
+if TYPE_CHECKING:
+    from bdnn.export.json import ModelRecord
+
+
+def info(model: ModelArgument, as_json: JsonOption = False) -> None:
+    """Show a model's network, size, training settings and result."""
+    from bdnn.cli.model import read_classifier
+
+    record = read_classifier(model)
+    facts = _facts(record)
+    if as_json:
+        print_json({"model": str(model), **facts})
+    else:
+        _print_facts(record, facts)
+
+
+def _facts(record: ModelRecord) -> dict[str, Any]:
+    from bdnn.cli.model import encoding_of
+    from bdnn.export.rules import is_small, to_rules
+    from bdnn.training.result import TrainingResult
+
+    shape = record.network.architecture
+    encoding = encoding_of(record)
+    try:
+        # Read as the estimator reads it, so that no key is missing below.
+        result = TrainingResult.from_dict(record.result)
+    except (KeyError, TypeError) as error:
+        raise ModelFileError(
+            f"the model file holds a result that cannot be read ({error}): save the model again."
+        ) from error
+    return {
+        "network": str(shape),
+        "features": shape.n_features,
+        "hidden": list(shape.hidden),
+        "outputs": shape.n_outputs,
+        "weights": [kind.name for kind in shape.weights],
+        "thresholds": shape.thresholds,
+        "ties": shape.ties,
+        "size_bits": int(record.network.size_bits),
+        "scale": record.scaler.kind,
+        "classes": list(record.classes),
+        "feature_names": list(record.feature_names or encoding.feature_names),
+        "target": encoding.target,
+        "data": record.extra.get("data"),
+        "settings": {key: value for key, value in record.settings.items() if value is not None},
+        "rules": to_rules(record) if is_small(record.network) else None,
+        # The history is in the file for who wants to plot it; here its length says enough.
+        "result": {**result.to_dict(), "gap": result.gap, "history": len(result.history)},
+    }
+
+
+def _print_facts(record: ModelRecord, facts: dict[str, Any]) -> None:
+    result = facts["result"]
+    solver = f", {result['solver']}" if result["solver"] else ""
+    print_pairs(
+        [
+            ("network", record.network.describe()),
+            ("inputs", ", ".join(facts["feature_names"])),
+            ("scaling", facts["scale"] or "none"),
+            ("target", facts["target"] or "unknown"),
+            ("classes", ", ".join(map(str, facts["classes"]))),
+            ("data", facts["data"] or "unknown"),
+            ("settings", ", ".join(f"{key}={value}" for key, value in facts["settings"].items())),
+            ("status", result["status"]),
+            ("loss", f"{result['loss']:g}"),
+            ("bound", f"{result['bound']:g} ({result['bound_origin']})"),
+            ("gap", percent(result["gap"])),
+            ("train accuracy", percent(1.0 - result["error"])),
+            ("method", f"{result['method']}{solver}"),
+            ("time", f"{result['seconds']:.2f} s"),
+            ("rules", facts["rules"] or "too many weights to read; see 'bdnn export --to rules'"),
+        ]
+    )

@@ -1,0 +1,450 @@
+"""The classifier: a scikit-learn estimator around a training method."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state, column_or_1d, compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from bdnn.activation import FloatArray
+from bdnn.architecture import Architecture, WeightSet
+from bdnn.errors import DataError, ModelError, ModelFileError
+from bdnn.estimators.robust import RobustnessMixin
+from bdnn.estimators.robust_training import RobustTraining
+from bdnn.estimators.validation import check_features, check_weights
+from bdnn.export.certificate import describe_data
+from bdnn.export.json import ModelRecord, read_model, write_model
+from bdnn.network import Network
+from bdnn.problem import TrainingProblem
+from bdnn.scaling import Scaler
+from bdnn.solvers.base import AbstractSolver
+from bdnn.solvers.registry import get_solver
+from bdnn.training.base import AbstractMethod, Budget, is_number
+from bdnn.training.registry import get_method
+from bdnn.training.result import Progress, TrainingResult
+
+_BLOCK_ENTRIES = 1 << 17
+_LIMITS = ("time limit", "node limit", "interrupted")
+
+
+class BDNNClassifier(RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A binarized deep neural network trained by mixed-integer optimisation.
+
+    Every unit is 1 iff its weighted inputs reach its threshold, else 0. Training minimises
+
+        sum_i sum_l | z_il - [y_i = l] |
+
+    over the training samples, with one output z_l per class, and proves how far from the smallest
+    possible value the result is.
+
+    Parameters
+    ----------
+    hidden : tuple of int, default (25,)
+        Widths of the hidden layers.
+    weights : str or sequence of str, default "ternary"
+        ``"continuous"`` for [-1, 1], ``"ternary"`` for {-1, 0, 1}, ``"binary"`` for {-1, 1},
+        ``"int:P"`` for {-P, ..., P}; one for all layers or one per layer.
+    thresholds : {"neuron", "layer", "zero"}, default "neuron"
+        A threshold per unit, one shared by a layer, or none.
+    ties : {"score", "first"}, default "score"
+        Which class wins among equal outputs: by pre-activation, or the first.
+    method : str or method object, default "auto"
+        ``"auto"`` searches, compares with the bound, and lets a solver continue where that is no
+        proof; ``"descent"`` is the search alone, for large data; ``"exact"`` is one mixed-integer
+        program; ``"local_search"`` and ``"data_splitting"`` are the paper's heuristics. Objects
+        such as ``Auto(objectives=("margin",))`` configure.
+    solver : str or solver object, default "auto"
+        ``"cpsat"``, ``"highs"``, ``"scip"``, ``"gurobi"``, or whichever suits the model.
+    scale : {"standard", "minmax"} or None, default "standard"
+        Scaling of the inputs, part of the model.
+    time_limit : float, default 60
+        Seconds after which the best network so far is returned.
+    mip_gap : float, default 0
+        Relative gap of loss and bound that is good enough.
+    node_limit : int or None, default None
+        Branch-and-bound nodes (CP-SAT: conflicts) after which to stop.
+    class_weight : dict, "balanced" or None, default None
+    validation_fraction : float, default 0
+        Share of the samples that is kept out of training, to choose among networks of equal or
+        nearly equal loss. The result is then about the other samples.
+    robust_radius : float, array of shape (n_samples,) or None, default None
+        Radius of the balls around the training samples, in units of scaled inputs.
+    robust_norm : {"linf", "l1", "l2"}, default "linf"
+    robust_loss : {"certified", "pattern"}, default "certified"
+        What holds in the balls: the classes of as many samples as possible, so that the loss counts
+        the others, or every first-layer activation of every sample, as in the paper.
+    start : Network or None, default None
+        A network of the same architecture to begin with.
+    random_state : int, RandomState or None, default None
+    n_jobs : int or None, default None
+        Threads a solver may use; results are reproducible with one.
+    callback : callable or None, default None
+        Called with a :class:`~bdnn.training.Progress` while training; return True to stop.
+
+    Attributes
+    ----------
+    network_ : Network
+        The trained network.
+    result_ : TrainingResult
+        Loss, bound, gap, status and history.
+    scaler_ : Scaler
+    classes_ : array
+        Labels in the order of the outputs.
+    n_features_in_ : int
+    feature_names_in_ : array
+        Only if ``X`` had column names.
+    input_names_ : tuple of str or None
+        Column names, or those given to ``fit``.
+
+    References
+    ----------
+    J. Kurtz and B. Bah, Efficient and Robust Mixed-Integer Optimization Methods for Training
+    Binarized Deep Neural Networks, arXiv:2110.11382.
+
+    Examples
+    --------
+    >>> import bdnn
+    >>> data = bdnn.datasets.load("iris")
+    >>> model = bdnn.BDNNClassifier(hidden=(3,), random_state=0).fit(data.X[:100], data.y[:100])
+    >>> model.result_.status, model.result_.loss
+    ('optimal', 0.0)
+    """
+
+    def __init__(
+        self,
+        *,
+        hidden: int | Sequence[int] = (25,),
+        weights: str | WeightSet | Sequence[str | WeightSet] = "ternary",
+        thresholds: str = "neuron",
+        ties: str = "score",
+        method: str | AbstractMethod = "auto",
+        solver: str | AbstractSolver = "auto",
+        scale: str | None = "standard",
+        time_limit: float = 60.0,
+        mip_gap: float = 0.0,
+        node_limit: int | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
+        validation_fraction: float = 0.0,
+        robust_radius: Any = None,
+        robust_norm: str = "linf",
+        robust_loss: str = "certified",
+        start: Network | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        callback: Callable[[Progress], bool | None] | None = None,
+    ) -> None:
+        self.hidden = hidden
+        self.weights = weights
+        self.thresholds = thresholds
+        self.ties = ties
+        self.method = method
+        self.solver = solver
+        self.scale = scale
+        self.time_limit = time_limit
+        self.mip_gap = mip_gap
+        self.node_limit = node_limit
+        self.class_weight = class_weight
+        self.validation_fraction = validation_fraction
+        self.robust_radius = robust_radius
+        self.robust_norm = robust_norm
+        self.robust_loss = robust_loss
+        self.start = start
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.callback = callback
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        feature_names: Sequence[str] | None = None,
+    ) -> Self:
+        """Train a network.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+            Class labels of any type.
+        sample_weight : array of shape (n_samples,), optional
+        feature_names : sequence of str, optional
+            Names for the model file where ``X`` has no column names.
+
+        Returns
+        -------
+        self
+        """
+        values = check_features(self, X, reset=True)
+        labels = self._encode_labels(y, len(values))
+        weight = self._weigh(y, sample_weight, len(values))
+        architecture = Architecture.create(
+            values.shape[1],
+            len(self.classes_),
+            hidden=self.hidden,
+            weights=self.weights,
+            thresholds=self.thresholds,
+            ties=self.ties,
+        )
+        method = get_method(self.method)
+        if self.n_jobs == 0 or not (self.callback is None or callable(self.callback)):
+            raise ModelError(
+                f"n_jobs must not be 0 and callback must be callable, got {self.n_jobs!r} and "
+                f"{self.callback!r}: give for example n_jobs=1 and callback=None."
+            )
+        budget = Budget(
+            seconds=self.time_limit,
+            gap=self.mip_gap,
+            nodes=self.node_limit,
+            threads=effective_n_jobs(self.n_jobs),
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+        )
+        if self.solver != "auto":
+            get_solver(self.solver).check_available()
+        self.input_names_ = self._names(feature_names)
+        self.scaler_ = Scaler.fit(
+            values, self.scale, weights=architecture.weights[0], sample_weight=weight
+        )
+        scaled = self.scaler_.transform(values)
+        held_out = self._held_out(labels, budget.seed)
+        robust = RobustTraining.create(
+            self.robust_radius, self.robust_norm, self.robust_loss, len(values)
+        )
+        if robust is None:
+            problem, validation = (
+                TrainingProblem.from_samples(
+                    architecture,
+                    scaled[part],
+                    labels[part],
+                    None if weight is None else weight[part],
+                )
+                for part in (~held_out, held_out)
+            )
+        else:
+            method = robust.method(method)
+            problem, validation = (
+                robust.problem(architecture, self.scaler_, values, labels, weight, part)
+                for part in (~held_out, held_out)
+            )
+            method = robust.with_radii(method, problem, scaled, ~held_out)
+        self.network_, self.result_ = method.train(
+            problem,
+            validation=validation if held_out.any() else None,
+            budget=budget,
+            solver=self.solver,
+            start=self.start,
+            on_progress=self.callback,
+        )
+        self._data_facts = self._describe(values, labels, weight, held_out, sample_weight)
+        self._promises: tuple[Mapping[str, Any], ...] = ()
+        self._warn_if_stopped()
+        return self
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Class labels of samples."""
+        check_is_fitted(self, "network_")
+        values = check_features(self, X, reset=False)
+        found = np.empty(len(values), dtype=np.intp)
+        # Blocks of rows stay in cache from the scaling to the class.
+        block = max(1, _BLOCK_ENTRIES // values.shape[1])
+        for first in range(0, len(values), block):
+            rows = slice(first, first + block)
+            found[rows] = self.network_.predict(self.scaler_.transform(values[rows]))
+        return np.asarray(self.classes_[found])
+
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Scores of samples: one per class, for two classes that of the second minus the first."""
+        scaled = self._scaled(X)
+        scores = self.network_.scores(scaled)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        extra: Mapping[str, Any] | None = None,
+        promises: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        """Write the fitted model to a JSON file.
+
+        Parameters
+        ----------
+        path : path
+        extra : mapping, optional
+            Plain data to keep with the model.
+        promises : sequence of mappings
+            What else ``bdnn check`` should find true, each with its ``kind``; see the format of
+            model files.
+        """
+        check_is_fitted(self, "network_")
+        settings = {key: _plain(value) for key, value in self.get_params(deep=False).items()}
+        settings["has_column_names"] = hasattr(self, "feature_names_in_")
+        record = ModelRecord(
+            "classifier",
+            self.network_,
+            self.scaler_,
+            tuple(
+                label.item() if isinstance(label, np.generic) else label for label in self.classes_
+            ),
+            self.input_names_,
+            settings,
+            self.result_.to_dict(),
+            dict(extra or {}),
+            self._certificate(promises),
+        )
+        write_model(record, path)
+
+    @classmethod
+    def from_record(cls, record: ModelRecord) -> BDNNClassifier:
+        """Make a fitted classifier of what a model file holds."""
+        settings = dict(record.settings)
+        has_column_names = settings.pop("has_column_names", False)
+        try:
+            model = cls(**settings)
+            model.result_ = TrainingResult.from_dict(record.result)
+        except (TypeError, KeyError) as error:
+            raise ModelFileError(
+                f"the model file has settings that are not known ({error})."
+            ) from error
+        if len(record.classes) != record.network.architecture.n_outputs:
+            raise ModelFileError("the model file does not have one class per output.")
+        model.network_ = record.network
+        model.scaler_ = record.scaler
+        model.classes_ = np.array(record.classes)
+        model.n_features_in_ = record.network.architecture.n_features
+        model.input_names_ = record.feature_names
+        if has_column_names:
+            model.feature_names_in_ = np.array(record.feature_names, dtype=object)
+        model.extra_ = dict(record.extra)
+        model._data_facts = dict(record.certificate.get("data", {}))
+        model._promises = tuple(record.certificate.get("promises", ()))
+        return model
+
+    def _encode_labels(self, y: ArrayLike, n_samples: int) -> NDArray[np.intp]:
+        if y is None:
+            raise DataError("requires y to be passed, but the target y is None: give the labels.")
+        labels = column_or_1d(y, warn=True)
+        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+            raise DataError("y must hold class labels, got NaN or inf: remove these rows.")
+        check_classification_targets(labels)
+        check_consistent_length(np.empty(n_samples), labels)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        return np.asarray(codes)
+
+    def _weigh(self, y: ArrayLike, sample_weight: Any, n_samples: int) -> FloatArray | None:
+        weight = check_weights(sample_weight, n_samples)
+        if self.class_weight is not None:
+            balance = compute_sample_weight(self.class_weight, y)
+            product = balance if weight is None else balance * weight
+            weight = check_weights(product, n_samples, name="class_weight")
+        used = np.ones(n_samples, dtype=bool) if weight is None else weight > 0
+        present = np.unique(np.asarray(y).ravel()[used])
+        if len(present) < 2:
+            raise DataError(
+                f"y must hold at least two classes, got one class ({present.tolist()[0]!r}): "
+                "check the target column."
+            )
+        return weight
+
+    def _describe(
+        self,
+        values: FloatArray,
+        labels: NDArray[np.intp],
+        weight: FloatArray | None,
+        held_out: NDArray[np.bool_],
+        sample_weight: Any,
+    ) -> dict[str, Any]:
+        """What the certificate says of the samples that the loss counts."""
+        used = ~held_out if weight is None else ~held_out & (weight > 0)
+        class_weight = None
+        if weight is not None and sample_weight is None:
+            _, first = np.unique(labels, return_index=True)
+            class_weight = weight[first].tolist()
+        return describe_data(
+            values,
+            labels,
+            used=used,
+            class_weight=class_weight,
+            sample_weight=sample_weight is not None,
+        )
+
+    def _certificate(self, promises: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        kept = [*self._promises, *(dict(promise) for promise in promises)]
+        return {"data": self._data_facts, "promises": kept}
+
+    def _held_out(self, labels: NDArray[np.intp], seed: int) -> NDArray[np.bool_]:
+        """Which samples are kept for validation: the wanted share of every class, at random."""
+        share = self.validation_fraction
+        if not is_number(share) or not 0 <= share < 1:
+            raise ModelError(
+                f"validation_fraction must be from 0 to below 1, got {share!r}: give for example "
+                "0.2, or 0 for none."
+            )
+        held_out = np.zeros(len(labels), dtype=bool)
+        rng = np.random.default_rng(seed)
+        for label in np.unique(labels) if share else ():
+            members = rng.permutation(np.flatnonzero(labels == label))
+            held_out[members[: int(share * len(members))]] = True
+        return held_out
+
+    def _names(self, feature_names: Sequence[str] | None) -> tuple[str, ...] | None:
+        if feature_names is None:
+            found = getattr(self, "feature_names_in_", None)
+            return None if found is None else tuple(map(str, found))
+        if len(feature_names) != self.n_features_in_:
+            raise DataError(
+                f"feature_names must name {self.n_features_in_} features, got "
+                f"{len(feature_names)}: give one name per column."
+            )
+        return tuple(map(str, feature_names))
+
+    def _scaled(self, X: ArrayLike) -> FloatArray:
+        check_is_fitted(self, "network_")
+        return self.scaler_.transform(check_features(self, X, reset=False))
+
+    def _warn_if_stopped(self) -> None:
+        result = self.result_
+        if result.status in _LIMITS:
+            remedy = "run longer" if result.status != "interrupted" else "let it finish"
+            warnings.warn(
+                f"training was ended ({result.status}) after {result.seconds:.1f} s with loss "
+                f"{result.loss:g} and bound {result.bound:g}: {remedy} for a better network or "
+                "a proof.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+
+def load(path: str | os.PathLike[str]) -> BDNNClassifier:
+    """Read a fitted model from a file written by its ``save`` method."""
+    record = read_model(path)
+    if record.kind != "classifier":
+        raise ModelFileError(f"{path} holds a model of unknown kind {record.kind!r}.")
+    return BDNNClassifier.from_record(record)
+
+
+def _plain(value: Any) -> Any:
+    """Parameter as JSON: names of methods and solvers, nothing for networks and functions."""
+    if isinstance(value, AbstractMethod | AbstractSolver | WeightSet):
+        return value.name
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, Mapping):
+        # JSON turns keys into strings, so a class weight per label is kept as readable text only.
+        return None
+    return value if isinstance(value, str | int | float | bool | None) else None

@@ -1,0 +1,111 @@
+"""Curves of training runs: loss and bound over time, and what the epochs of data splitting did."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bdnn.activation import FloatArray
+from bdnn.errors import DataError, UnsupportedFeatureError
+from bdnn.training.result import TrainingResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Run = Sequence[Mapping[str, Any]]
+
+_PANELS = {
+    "loss": "training loss of the batch",
+    "validation_accuracy": "validation accuracy",
+    "seconds": "seconds",
+}
+
+
+def plot_progress(result: TrainingResult, *, ax: Axes | None = None) -> Axes:
+    """Draw the loss and the bound of a run against the time.
+
+    Parameters
+    ----------
+    result : TrainingResult
+        For example ``model.result_``.
+    ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    if not result.history:
+        raise DataError("the result has no history to draw: train with any method first.")
+    ax = _axes(1)[1][0] if ax is None else ax
+    seconds = [moment.seconds for moment in result.history] + [result.seconds]
+    loss = [moment.loss for moment in result.history] + [result.loss]
+    bound = [moment.bound for moment in result.history] + [result.bound]
+    loss = [value if math.isfinite(value) else math.nan for value in loss]
+    ax.step(seconds, loss, where="post", label="loss")
+    ax.step(seconds, bound, where="post", label="bound")
+    ax.set_xlabel("seconds")
+    ax.set_ylabel("loss")
+    ax.set_ylim(bottom=0.0)
+    ax.legend()
+    return ax
+
+
+def plot_epochs(runs: Mapping[str, Sequence[Run]], *, title: str = "") -> Figure:
+    """Draw loss, validation accuracy and seconds of every epoch of data splitting.
+
+    These are the paper's figures 3 and 4. Several runs of the same name, for example on several
+    splits of the data, are drawn as their mean with their range.
+
+    Parameters
+    ----------
+    runs : mapping of name to sequence of runs
+        A run is ``model.result_.steps`` of a model trained with ``method="data_splitting"``.
+    title : str
+
+    Returns
+    -------
+    matplotlib figure
+    """
+    if not any(len(run) for named in runs.values() for run in named):
+        raise DataError("there is no epoch to draw: train with method 'data_splitting' first.")
+    figure, axes = _axes(len(_PANELS))
+    for ax, (field, label) in zip(axes, _PANELS.items(), strict=True):
+        for name, named in runs.items():
+            table = _table(named, field)
+            if np.isnan(table).all():
+                continue
+            epochs = np.arange(1, table.shape[1] + 1)
+            ax.plot(epochs, np.nanmean(table, axis=0), label=name)
+            ax.fill_between(epochs, np.nanmin(table, axis=0), np.nanmax(table, axis=0), alpha=0.15)
+        ax.set_xlabel("epoch")
+        ax.set_ylabel(label)
+    axes[0].legend()
+    figure.suptitle(title)
+    return figure
+
+
+def _table(runs: Sequence[Run], field: str) -> FloatArray:
+    """One line per run, NaN where a run ended earlier or has no such number."""
+    table = np.full((len(runs), max(map(len, runs))), np.nan)
+    for line, run in zip(table, runs, strict=True):
+        values = [math.nan if step[field] is None else float(step[field]) for step in run]
+        line[: len(values)] = values
+    return np.where(np.isfinite(table), table, np.nan)
+
+
+def _axes(count: int) -> tuple[Figure, list[Axes]]:
+    """Make a new figure of so many panels, without touching pyplot's state."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise UnsupportedFeatureError(
+            "plots need the package matplotlib, which is not installed: run pip install "
+            "'bdnn[plot]'."
+        ) from error
+    figure = Figure(figsize=(4.5 * count, 3.2), layout="constrained")
+    return figure, list(np.atleast_1d(figure.subplots(1, count)))

@@ -1,0 +1,81 @@
+import json
+
+import pytest
+
+from bdnn import load
+from bdnn.robustness import Certificate
+from tests.cli.runner import SMALL, assert_refused, run, run_json, write
+
+
+def test_bound_exact_and_certificates(model, small_csv, tmp_path):
+    out = tmp_path / "certificates.jsonl"
+    told = run_json("certify", model, small_csv, "--radius", 0.2, "--exact", "--out", out)
+    assert told["rows"] == 16
+    assert told["accuracy"] == 1
+    limits = told["worst_case_accuracy"]
+    assert told["certified_accuracy"] <= limits["lower"] <= limits["upper"] <= 1
+    assert told["robust_rows"] + told["broken_rows"] + told["open_rows"] == 16
+    assert told["open_rows"] == 0
+    assert told["curve"][0] == {"radius": 0.0, "certified_accuracy": 1.0}
+    fitted = load(model)
+    assert (
+        told["radii"]
+        == fitted.certify([[a, b] for a in range(4) for b in range(1, 5)]).radii.tolist()
+    )
+    lines = [json.loads(line) for line in out.read_text().splitlines()]
+    assert {line["row"] for line in lines} == set(range(1, 17))
+    assert all(Certificate.from_dict(line).check(fitted.network_, fitted.scaler_) for line in lines)
+    broken = {line["row"] for line in lines if line["kind"] == "counter-example"}
+    assert len(broken) >= told["broken_rows"]
+
+
+def test_printed(model, small_csv):
+    done = run("certify", model, small_csv, "--radius", 0.1, "--norm", "l2", "--units", "raw")
+    assert done.returncode == 0, done.stderr
+    assert "radius     0.1 (l2, raw inputs)" in done.stdout
+    assert "certified accuracy" in done.stdout
+
+
+def test_columns_that_cannot_move(model, small_csv):
+    nothing = run_json("certify", model, small_csv, "--fixed", "a", "--fixed", "b")
+    assert nothing["certified_accuracy"] == 1
+    assert nothing["radii"] == [None] * 16  # without limit
+
+
+@pytest.fixture(scope="module")
+def categorical(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("categories")
+    rows = [
+        f"{color},{n},{'yes' if (color == 'red') == (n > 2) else 'no'}"
+        for color in ("red", "green", "blue")
+        for n in range(6)
+    ]
+    data = write(folder / "t.csv", "\n".join(["color,n,kind", *rows]) + "\n")
+    path = folder / "model.json"
+    done = run("train", data, "--hidden", 3, "--test-size", 0, "--out", path, "--quiet")
+    assert done.returncode == 0, done.stderr
+    return path, data
+
+
+def test_categories_change_as_a_whole(categorical, tmp_path):
+    model, data = categorical
+    out = tmp_path / "c.jsonl"
+    told = run_json(
+        "certify", model, data, "--radius", 2.5, "--norm", "l1", "--units", "raw", "--exact",
+        "--integer", "n", "--in-range", "--out", out,
+    )  # fmt: skip
+    assert told["open_rows"] == 0
+    found = [json.loads(line)["counter_example"] for line in out.read_text().splitlines()]
+    found = [x for x in found if x is not None]
+    assert found
+    for x in found:
+        assert sorted(x[:3]) == [0, 0, 1]
+        assert x[3] in range(6)
+
+
+def test_refused(model, small_csv, tmp_path):
+    assert_refused(run("certify", model, small_csv, "--radius", -1), "radius must be finite")
+    assert_refused(run("certify", model, small_csv, "--norm", "l0"), "norm must be")
+    assert_refused(run("certify", model, small_csv, "--integer", "c"), "no column of the model")
+    data = write(tmp_path / "t.csv", SMALL.replace("yes", "maybe"))
+    assert_refused(run("certify", model, data), "label 'maybe' is no class of the model")

@@ -1,0 +1,47 @@
+from tests.cli.runner import SMALL, assert_refused, run, run_json, write
+
+
+def test_perfect_model(model, small_csv):
+    told = run_json("evaluate", model, small_csv, "--target", "kind")
+    assert told["rows"] == 16
+    assert told["accuracy"] == 1
+    assert told["loss"] == 0
+    n_yes = SMALL.count("yes")
+    assert told["confusion"] == [[16 - n_yes, 0], [0, n_yes]]
+    assert told["classes"][1] == {
+        "class": "yes",
+        "precision": 1.0,
+        "recall": 1.0,
+        "f1": 1.0,
+        "rows": n_yes,
+    }
+
+
+def test_wrong_labels_are_counted(model, tmp_path):
+    data = write(tmp_path / "t.csv", "a,b,truth\n0,1,yes\n0,1,no\n3,4,yes\n3,4,yes\n")
+    told = run_json("evaluate", model, data, "--target", "truth")
+    assert told["accuracy"] == 0.75
+    assert told["loss"] == 2  # both outputs of the one wrong row
+    assert told["confusion"] == [[1, 0], [1, 2]]
+    no = told["classes"][0]
+    assert (no["precision"], no["recall"]) == (0.5, 1.0)
+
+
+def test_printed(model, small_csv):
+    done = run("evaluate", model, small_csv)
+    assert done.returncode == 0
+    assert "accuracy  100 %" in done.stdout
+    assert "precision" in done.stdout
+    assert "true class \\ predicted" in done.stdout
+
+
+def test_without_header(model, tmp_path):
+    data = write(tmp_path / "t.csv", "0,1,no\n3,4,yes\n3,4,no\n")
+    assert run_json("evaluate", model, data)["confusion"] == [[1, 1], [0, 1]]
+
+
+def test_bad_tables(model, tmp_path):
+    data = write(tmp_path / "t.csv", "a,b,kind\n0,1,maybe\n")
+    assert_refused(run("evaluate", model, data), "label 'maybe' is no class of the model")
+    data = write(tmp_path / "t.csv", "a,b\n0,1\n")
+    assert_refused(run("evaluate", model, data), "has no column 'kind'")

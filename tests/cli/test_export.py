@@ -1,0 +1,57 @@
+import shutil
+import subprocess
+
+import pytest
+
+from tests.cli.runner import assert_refused, run, run_json
+
+
+def test_c(model, tmp_path):
+    out = tmp_path / "My model.h"
+    told = run_json("export", model, "--out", out, "--labels")
+    assert told["function"] == "int my_model_predict(const uint8_t x[2])"
+    assert told["arithmetic"] == "integers only"
+    assert told["flash_bytes"] > 0
+    assert told["stack_bytes"] >= 0
+    text = out.read_text()
+    assert "my_model_label" in text
+    assert "x[0] a" in text
+
+
+def test_c_is_verified_with_a_compiler(model, tmp_path):
+    if shutil.which("gcc") is None:
+        pytest.skip("gcc is not installed")
+    out = tmp_path / "model.h"
+    told = run_json("export", model, "--out", out, "--verify", 500, "--input", "double")
+    assert told["differences"] == 0
+    run_json("export", model, "--out", out, "--self-test", 9, "--main")
+    program = tmp_path / "program"
+    subprocess.run(["gcc", "-x", "c", "-std=c99", out, "-o", program], check=True)
+    assert subprocess.run([program], capture_output=True, check=False).returncode == 0
+
+
+def test_printed_beside_the_model(model, tmp_path):
+    copy = shutil.copy(model, tmp_path / "copy.json")
+    done = run("export", copy, "--to", "rules")
+    assert done.returncode == 0
+    assert "copy.txt" in done.stdout
+    assert "class yes if" in (tmp_path / "copy.txt").read_text()
+
+
+def test_onnx(model, tmp_path):
+    pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not installed")
+    told = run_json("export", model, "--to", "onnx", "--out", tmp_path / "m.onnx", "--verify", 200)
+    assert told["differences"] == 0
+    assert (tmp_path / "m.onnx").stat().st_size == told["bytes"]
+
+
+def test_bad_input(model, tmp_path):
+    out = tmp_path / "model.h"
+    assert_refused(run("export", model, "--to", "cobol"), "--to must be")
+    assert_refused(run("export", model, "--out", out, "--input", "int7"), "input must be")
+    assert_refused(run("export", model, "--out", out, "--range", "1-9"), "LOW:HIGH")
+    assert_refused(run("export", model, "--out", out, "--per-unit", "ten"), "--per-unit")
+    assert_refused(run("export", model, "--out", out, "--name", "a b"), "C identifier")
+    assert_refused(run("export", model, "--out", model), "the model itself")
+    assert_refused(run("export", model, "--out", tmp_path / "no" / "m.h"), "no folder")
+    assert not out.exists()

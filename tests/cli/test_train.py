@@ -1,0 +1,174 @@
+import subprocess
+import sys
+from subprocess import CompletedProcess
+
+import pytest
+
+from bdnn import load
+from bdnn.cli import main
+from tests.cli.runner import SMALL, assert_refused, run, run_json, write
+
+FAST = ("--hidden", 2, "--time-limit", 20)
+
+
+def test_csv_to_model(small_csv, tmp_path):
+    out = tmp_path / "model.json"
+    done = run("train", small_csv, "--target", "kind", *FAST, "--test-size", 0, "--out", out)
+    assert done.returncode == 0, done.stderr
+    told = dict(line.split("  ", 1) for line in done.stdout.splitlines())
+    assert list(told) == [
+        *("network", "status", "loss", "bound", "gap", "method", "time"),
+        *("train accuracy", "test accuracy", "size", "saved"),
+    ]
+    values = {name: value.strip() for name, value in told.items()}
+    assert values["status"] == "optimal"
+    assert values["loss"] == "0"
+    assert values["bound"].startswith("0 (")
+    assert values["train accuracy"] == "100 % of 16 rows"
+    assert values["test accuracy"] == "not measured"
+    assert values["saved"] == str(out)
+    model = load(out)
+    assert model.input_names_ == ("a", "b")
+    assert model.extra_["table"]["target"] == "kind"
+    assert list(tmp_path.iterdir()) == [out]
+
+
+def test_json_is_all_there_is(small_csv):
+    summary = run_json("train", small_csv, *FAST)
+    assert summary["status"] == "optimal"
+    assert summary["loss"] == summary["bound"] == summary["gap"] == 0
+    assert summary["train_rows"] + summary["test_rows"] == 16
+    assert 0 <= summary["test_accuracy"] <= 1
+    assert summary["classes"] == ["no", "yes"]
+    assert summary["size_bits"] > 0
+    assert summary["out"] is None
+
+
+def test_first_rows_train_and_the_others_test():
+    summary = run_json("train", "uniform", "--rows", 12, "--hidden", 1, "--quiet")
+    assert (summary["train_rows"], summary["test_rows"]) == (12, 188)
+
+
+def test_text_columns_are_noted(tmp_path):
+    data = write(tmp_path / "t.csv", "color;size;y\n" + "red;1;0\nblue;2;1\nred;;1\nblue;4;0\n" * 2)
+    done = run("train", data, *FAST, "--missing", "mean", "--test-size", 0)
+    assert done.returncode == 0, done.stderr
+    notes = [line for line in done.stderr.splitlines() if line.startswith("note: ")]
+    assert "note: column 'color' is text and one-hot encoded as 'color=blue', 'color=red'" in notes
+    assert any("filled 2 missing values of column 'size'" in line for line in notes)
+
+
+def test_constant_feature_works(tmp_path):
+    rows = [line + ",7" for line in SMALL.splitlines()]
+    data = write(tmp_path / "t.csv", "\n".join([SMALL.splitlines()[0] + ",c", *rows[1:]]))
+    summary = run_json("train", data, "--target", "kind", *FAST)
+    assert summary["loss"] == 0
+
+
+def test_contradicting_rows_give_a_bound(tmp_path):
+    data = write(tmp_path / "t.csv", SMALL + "0,1,yes\n3,4,no\n")
+    summary = run_json("train", data, *FAST, "--test-size", 0)
+    assert summary["status"] == "optimal"
+    assert summary["loss"] >= summary["bound"] > 0
+    assert summary["train_accuracy"] == 16 / 18
+
+
+def test_limit_is_a_note_not_a_warning(tmp_path):
+    done = run("train", "breast-cancer", "--hidden", 5, "--method", "exact", "--time-limit", 1)
+    assert done.returncode == 0
+    assert "note: training was ended (time limit)" in done.stderr
+    assert "Warning" not in done.stderr
+    assert "time limit" in done.stdout
+
+
+def test_quiet(small_csv):
+    done = run("train", small_csv, *FAST, "--quiet")
+    assert done.returncode == 0
+    assert done.stderr == ""
+
+
+ROWS = "a,b,y\n" + "".join(f"{i},{i % 3},{i % 2}\n" for i in range(20))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(ROWS.replace("\n3,0,", "\n3,NaN,"), "no value in row 4", id="nan"),
+        pytest.param(ROWS.replace("\n3,0,", "\n3,,"), "no value in row 4", id="gap"),
+        pytest.param(ROWS.replace("\n3,0,", "\n3,inf,"), "infinite in row 4", id="inf"),
+        pytest.param(ROWS.replace("\n3,0,", "\n3,1e300,"), "beyond 1e+100 in row 4", id="huge"),
+        pytest.param(ROWS.replace("\n3,0,", "\n3,abc,"), "the text 'abc' in row 4", id="text"),
+        pytest.param("", "is empty", id="empty"),
+        pytest.param("a,b,y\n", "no rows of data", id="header only"),
+        pytest.param("a,b,y\n1,2,0\n", "1 row of data", id="one row"),
+        pytest.param("a,b,y\n1,2,0\n3,4,0\n", "the one class 0", id="one class"),
+        pytest.param("a,b,y\n1,2,0\n3,4\n", "row 2", id="ragged"),
+        pytest.param("a,a,y\n1,2,0\n3,4,1\n", "two columns of the name 'a'", id="twice"),
+        pytest.param("a,b,y\n1,2,0\n3,4,\n", "target column 'y'", id="no label"),
+    ],
+)
+def test_bad_table(text, message, tmp_path):
+    data = write(tmp_path / "t.csv", text)
+    out = tmp_path / "model.json"
+    assert_refused(run("train", data, *FAST, "--out", out), message)
+    assert list(tmp_path.iterdir()) == [data]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--hidden", 0], "hidden must be"),
+        (["--hidden", "-3"], "hidden must be"),
+        (["--hidden", "few"], "--hidden must be whole numbers"),
+        (["--weights", "quaternary"], "weights must be"),
+        (["--solver", "oracle"], "solver must be 'auto' or one of"),
+        (["--method", "magic"], "method must be"),
+        (["--scale", "log"], "scale must be"),
+        (["--time-limit", 0], "time_limit must be a positive number"),
+        (["--test-size", 1], "test size must be"),
+        (["--rows", 1], "--rows must be from 2 to 16"),
+        (["--jobs", 0], "--jobs must be"),
+        (["--class-weight", "heavy"], "--class-weight must be"),
+        (["--missing", "zero"], "missing must be"),
+        (["--target", "color"], "has no column 'color': choose one of 'a', 'b', 'kind'"),
+    ],
+)
+def test_bad_options(options, message, small_csv, tmp_path, capsys):
+    """In this process, which has loaded scikit-learn once and for all."""
+    arguments = ["train", small_csv, "--out", tmp_path / "model.json", *options]
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    told = capsys.readouterr()
+    assert_refused(CompletedProcess(arguments, ended.value.code, told.out, told.err), message)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_option_of_a_process(small_csv, tmp_path):
+    out = tmp_path / "model.json"
+    assert_refused(run("train", small_csv, "--hidden", 0, "--out", out), "hidden must be")
+    assert not out.exists()
+
+
+def test_place_to_write_is_checked_first(small_csv, tmp_path):
+    assert_refused(run("train", "nothing.csv", "--out", tmp_path), "no ordinary file")
+    assert_refused(run("train", "nothing.csv", "--out", tmp_path / "a" / "m.json"), "no folder")
+
+
+def test_no_such_data():
+    assert_refused(run("train", "nothing.csv"), "no file 'nothing.csv' and no built-in data set")
+    assert_refused(run("train", "uniform", "--target", "kind"), "has the target 'label'")
+
+
+def test_solver_that_is_not_installed(small_csv, tmp_path):
+    code = (
+        "import sys; sys.modules['gurobipy'] = None\nfrom bdnn.cli import main; main(sys.argv[1:])"
+    )
+    out = tmp_path / "model.json"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "train", small_csv, "--solver", "gurobi", "--out", out],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert_refused(done, "which is not installed", "bdnn[gurobi]")
+    assert not out.exists()

@@ -1,0 +1,108 @@
+"""Training for balls around samples, through the estimator."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import bdnn
+from bdnn.training import Auto, Descent, Exact
+
+# Some of these problems have no proof in the time they get, which is not what is tested.
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 2
+    X = np.where(y[:, None] == 1, 3.0, 1.0) + rng.normal(scale=0.4, size=(60, 3))
+    return X, y
+
+
+def model(**options):
+    options = {"hidden": (4,), "scale": "minmax", "time_limit": 20, "random_state": 0, **options}
+    return bdnn.BDNNClassifier(**options)
+
+
+@pytest.mark.parametrize("norm", ["linf", "l1", "l2"])
+@pytest.mark.parametrize("weights", ["ternary", "continuous"])
+def test_the_loss_is_what_certify_does_not_certify(data, norm, weights):
+    X, y = data
+    fitted = model(robust_radius=0.1, robust_norm=norm, weights=weights, time_limit=4).fit(X, y)
+    certified = fitted.certify(X, y, radius=0.1, norm=norm)
+    assert fitted.result_.method == "certified"
+    assert fitted.result_.loss == 60 - 60 * certified.accuracy
+    assert certified.accuracy > 0.9
+
+
+def test_a_radius_per_sample_and_weights(data):
+    X, y = data
+    radius = np.where(np.arange(60) < 30, 0.05, 0.25)
+    weight = np.where(np.arange(60) < 30, 2.0, 1.0)
+    fitted = model(robust_radius=radius, time_limit=4).fit(X, y, sample_weight=weight)
+    certified = fitted.certify(X, y, radius=radius)
+    kept = certified.certified & (fitted.predict(X) == y)
+    assert fitted.result_.loss == weight[~kept].sum()
+
+
+def test_exact_proves_what_the_search_finds(data):
+    X, y = data
+    options = {"hidden": (2,), "robust_radius": 0.15}
+    searched = model(**options).fit(X[:16], y[:16]).result_
+    solved = model(**options, method="exact").fit(X[:16], y[:16]).result_
+    assert searched.status == solved.status == "optimal"
+    assert searched.loss == solved.loss
+
+
+def test_pattern_keeps_every_first_layer_activation(data):
+    X, y = data
+    fitted = model(
+        hidden=(2,), robust_radius=0.1, robust_loss="pattern", method="exact", time_limit=10
+    ).fit(X[:20], y[:20])
+    rng = np.random.default_rng(1)
+    inputs = fitted.scaler_.transform(X[:20])
+    before = fitted.network_.activations(inputs)[0]
+    for _ in range(50):
+        moved = inputs + 0.1 * rng.choice([-1.0, 1.0], inputs.shape)
+        assert (fitted.network_.activations(moved)[0] == before).all()
+
+
+def test_settings_survive_the_model_file(data, tmp_path):
+    X, y = data
+    fitted = model(robust_radius=0.1, robust_norm="l1", time_limit=2).fit(X, y)
+    fitted.save(tmp_path / "model.json")
+    again = bdnn.load(tmp_path / "model.json")
+    assert (again.robust_radius, again.robust_norm, again.robust_loss) == (0.1, "l1", "certified")
+    assert (again.predict(X) == fitted.predict(X)).all()
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"robust_radius": -0.1}, "robust_radius must be finite"),
+        ({"robust_radius": np.nan}, "robust_radius must be finite"),
+        ({"robust_radius": np.inf}, "robust_radius must be finite"),
+        ({"robust_radius": "wide"}, "robust_radius must be finite"),
+        ({"robust_radius": [0.1, 0.2]}, "got 2 for 60"),
+        ({"robust_radius": 0.1, "robust_norm": "l3"}, "robust_norm must be 'linf'"),
+        ({"robust_radius": 0.1, "robust_loss": "safe"}, "robust_loss must be 'pattern'"),
+        ({"robust_radius": 0.1, "method": Descent()}, "'descent' does not train with"),
+        ({"robust_radius": 0.1, "hidden": ()}, "needs a hidden layer"),
+        ({"robust_radius": 0.1, "ties": "first"}, "ties='score'"),
+        ({"robust_radius": 0.1, "method": Exact(), "robust_norm": "l2"}, "norm 'linf'"),
+        ({"robust_radius": 0.1, "robust_loss": "pattern", "method": "descent"}, "cannot hold"),
+        ({"method": "certified"}, "needs a radius"),
+    ],
+)
+def test_bad_input_gets_one_sentence(data, options, sentence):
+    with pytest.raises(ValueError, match=sentence) as caught:
+        model(**options).fit(*data)
+    assert "\n" not in str(caught.value)
+
+
+def test_auto_hands_its_patience_on(data):
+    X, y = data
+    fitted = model(robust_radius=0.1, method=Auto(patience=0.5), time_limit=30).fit(X, y)
+    assert fitted.result_.method == "certified"
+    assert fitted.result_.seconds < 30

@@ -1,0 +1,59 @@
+"""Curves show the numbers they were given."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from bdnn.errors import DataError, UnsupportedFeatureError
+from bdnn.plotting import plot_epochs, plot_progress
+from bdnn.training import Budget, DataSplitting, Descent
+from bdnn.training.result import TrainingResult
+from tests.problems import xor
+
+
+def epochs(losses, accuracies=None):
+    accuracies = [None] * len(losses) if accuracies is None else accuracies
+    return [
+        {"loss": loss, "validation_accuracy": accuracy, "seconds": 0.5}
+        for loss, accuracy in zip(losses, accuracies, strict=True)
+    ]
+
+
+def test_loss_and_bound_over_time():
+    result = Descent().train(xor(), budget=Budget(seconds=20, seed=0)).result
+    ax = plot_progress(result)
+    loss, bound = (np.asarray(line.get_ydata()) for line in ax.get_lines())
+    assert loss[-1] == result.loss
+    assert (bound <= loss).all()
+
+
+def test_epochs_of_several_runs_are_averaged():
+    runs = {"ternary": [epochs([4, 2], [0.5, 0.7]), epochs([2, 0, 0], [0.7, 0.9, 1.0])]}
+    figure = plot_epochs(runs, title="iris")
+    loss, accuracy, seconds = (ax.get_lines()[0].get_ydata() for ax in figure.axes)
+    np.testing.assert_allclose(loss, [3, 1, 0])
+    np.testing.assert_allclose(accuracy, [0.6, 0.8, 1.0])
+    np.testing.assert_allclose(seconds, 0.5)
+
+
+def test_a_real_run_is_drawn(tmp_path):
+    result = DataSplitting(epochs=2, polish=False).train(xor(), budget=Budget(20, seed=0)).result
+    path = tmp_path / "epochs.png"
+    plot_epochs({"xor": [result.steps]}).savefig(path)
+    assert path.stat().st_size > 1000
+
+
+def test_nothing_to_draw_is_said():
+    with pytest.raises(DataError, match="no epoch"):
+        plot_epochs({"none": [[]]})
+    with pytest.raises(DataError, match="no history"):
+        plot_progress(TrainingResult("optimal", 0, 0, "zero", 0, 0, "auto"))
+
+
+def test_a_missing_package_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    with pytest.raises(UnsupportedFeatureError, match="matplotlib"):
+        plot_epochs({"one": [epochs([1.0])]})
