@@ -1,0 +1,200 @@
+"""Robustness: soundness of every answer, and what an exact one costs beside the plain program.
+
+``soundness``     random small models: sound bound <= exact radius <= attack radius, the exact one
+                  equal to enumeration over all grid points, every certificate checked again in
+                  fractions; prints how often each was violated (wanted: never)
+``verification``  trained networks with one hidden layer, inputs scaled to [0, 1]: smallest l_inf
+                  (or other) perturbation of test samples; median seconds per sample of the sequence
+                  bound, attacks, boxes, programs, and the ratio to one program that minimises,
+                  with the number of its bounds that a counter-example refutes
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import statistics
+import time
+import warnings
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+import bdnn
+from bdnn.robustness import Domain, Surroundings, Verification, attack, certify, verify
+from bdnn.robustness.adversary import Adversary
+from bdnn.scaling import Scaler
+from bdnn.solvers import Highs, Limits, Termination
+
+NORMS = ("linf", "l1", "l2")
+STEP = 0.125
+
+
+def small_model(rng: np.random.Generator) -> tuple[bdnn.Network, Scaler]:
+    """Make a random network of any kind on up to three inputs, and a scaler."""
+    n_features = int(rng.integers(1, 4))
+    shape = bdnn.Architecture.create(
+        n_features,
+        int(rng.integers(2, 4)),
+        hidden=tuple(rng.integers(1, 7, rng.integers(0, 3))),
+        weights=str(rng.choice(["ternary", "binary", "int:3", "continuous"])),
+        thresholds=str(rng.choice(["neuron", "layer", "zero"])),
+        ties=str(rng.choice(["score", "first"])),
+    )
+    weights, thresholds = [], []
+    for k, kind in enumerate(shape.weights):
+        size = (shape.widths[k + 1], shape.widths[k])
+        W = rng.choice(kind.values, size) if kind.integer else rng.uniform(-1, 1, size)
+        t = W @ (rng.random(size[1]) if k == 0 else rng.integers(0, 2, size[1]))
+        t = {"neuron": t, "layer": np.full(size[0], t[0]), "zero": 0 * t}[shape.thresholds]
+        weights.append(W)
+        thresholds.append(t)
+    scaler = Scaler("minmax", rng.normal(size=n_features), rng.uniform(0.3, 3, n_features), STEP)
+    return bdnn.Network(shape, tuple(weights), tuple(thresholds)), scaler
+
+
+def enumerated(around: Surroundings) -> np.ndarray:
+    """Distance of the nearest counter-example of every sample among all grid points of [0, 1]."""
+    n_features = around.X.shape[1]
+    grid = np.array(list(itertools.product(np.arange(0, 1 + STEP, STEP), repeat=n_features)))
+    said = around.network.predict(grid)
+    scaled = (around.X - around.scaler.shift) * around.scaler.factor
+    order = {"linf": np.inf, "l1": 1, "l2": 2}[around.norm]
+    distances = []
+    for s, label in zip(scaled, around.classes, strict=True):
+        moves = np.maximum(0.0, np.abs(grid[said != label] - s) - STEP / 2)
+        lengths = np.linalg.norm(moves, ord=order, axis=1)
+        distances.append(lengths.min(initial=np.inf))
+    return np.array(distances)
+
+
+def soundness(n_models: int) -> None:
+    """Compare bound, exact answer, attack and enumeration on random models."""
+    counts = dict.fromkeys(
+        ("samples", "bound tight", "open", "bound > exact", "wrong", "attack < exact", "refused"), 0
+    )
+    for seed in range(n_models):
+        rng = np.random.default_rng(seed)
+        network, scaler = small_model(rng)
+        n_features = network.architecture.n_features
+        X = scaler.shift + rng.random((1, n_features)) / scaler.factor
+        ends = {"lower": scaler.shift, "upper": scaler.shift + 1 / scaler.factor}
+        around = Surroundings.create(
+            network,
+            scaler,
+            X,
+            norm=NORMS[seed % 3],
+            domain=Domain.create(n_features, **ends),
+        )
+        exact = enumerated(around)
+        bound = certify(around)
+        found = verify(around)
+        quick = attack(around, 0.5, method="greedy")
+        counts["samples"] += len(X)
+        counts["bound tight"] += int((bound.radii >= exact - 1e-6).sum())
+        counts["bound > exact"] += int((bound.radii > exact + 1e-12).sum())
+        known = np.isfinite(exact)
+        counts["open"] += int((known & (found.status != "exact")).sum())
+        wrong = (found.lower > exact + 1e-12) | (found.upper < exact - 1e-12)
+        counts["wrong"] += int(wrong.sum())
+        counts["attack < exact"] += int((quick.lengths < exact - 1e-12).sum())
+        for certificate in (bound.certificate(0), *found.certificates(0)):
+            counts["refused"] += not certificate.check(network, scaler)
+    print("soundness, random models")
+    print("  ".join(f"{name} {count}" for name, count in counts.items()), flush=True)
+
+
+def trained(name: str, weights: str, width: int, seconds: float) -> tuple[object, np.ndarray]:
+    """Train a network on inputs scaled to [0, 1]; return it with test samples."""
+    data = bdnn.datasets.load(name)
+    X, X_test, y, _ = train_test_split(data.X, data.y, test_size=0.2, random_state=0)
+    model = bdnn.BDNNClassifier(
+        hidden=(width,),
+        weights=weights,
+        scale="minmax",
+        method="descent",
+        time_limit=seconds,
+        random_state=0,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    return model, X_test
+
+
+def staged(around: Surroundings, limit: float) -> tuple[list[float], Verification]:
+    """Seconds of every sample, what is done for all at once shared out, and the answers."""
+    ends = [time.perf_counter()]
+
+    def tick(done: int, total: int) -> None:
+        ends.append(time.perf_counter())
+
+    found = verify(around, time_limit=limit * len(around.X), on_progress=tick)
+    total = time.perf_counter() - ends[0]
+    own = [b - a for a, b in itertools.pairwise(ends)]
+    if own:
+        own[0] = min(own)  # it began with the common part
+    shared = (total - sum(own)) / len(around.X)
+    return [shared + s for s in own] + [shared] * (len(around.X) - len(own)), found
+
+
+def plain(around: Surroundings, limit: float) -> tuple[list[float], list[float], int]:
+    """Seconds and claimed bounds of one minimising program per sample, and how many are open."""
+    seconds, bounds, unsolved = [], [], 0
+    for i in range(len(around.X)):
+        started = time.perf_counter()
+        model = Adversary.build(around.rows(np.array([i])), 1.0, minimise=True)
+        outcome = Highs().solve(model.program, limits=Limits(seconds=limit))
+        seconds.append(time.perf_counter() - started)
+        bounds.append(model.free_input.length_of(outcome.bound))
+        unsolved += outcome.termination is not Termination.OPTIMAL
+    return seconds, bounds, unsolved
+
+
+def verification(options: argparse.Namespace) -> None:
+    """Print what exact answers cost beside the program alone, and bounds of it that are refuted."""
+    print(
+        f"{'data':16}{'weights':12}{'norm':6}{'samples':>8}{'median s':>10}{'worst s':>9}"
+        f"{'open':>6}{'plain median s':>16}{'open':>6}{'refuted':>9}{'ratio':>8}"
+    )
+    for name, weights in itertools.product(options.data, ("ternary", "continuous")):
+        model, X = trained(name, weights, options.width, options.train_seconds)
+        for norm in options.norms:
+            around = Surroundings.create(
+                model.network_, model.scaler_, X[: options.samples], norm=norm
+            )
+            ours, found = staged(around, options.limit)
+            theirs, bounds, unsolved = plain(around, options.limit)
+            refuted = int((np.array(bounds) > found.upper + 1e-5).sum())
+            print(
+                f"{name:16}{weights:12}{norm:6}{len(around.X):8}{statistics.median(ours):10.3f}"
+                f"{max(ours):9.2f}{int((found.status != 'exact').sum()):6}"
+                f"{statistics.median(theirs):16.3f}{unsolved:6}{refuted:9}"
+                f"{statistics.median(theirs) / statistics.median(ours):8.1f}",
+                flush=True,
+            )
+
+
+def main() -> None:
+    """Parse options, run, print tables."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parts = ("soundness", "verification")
+    parser.add_argument("--parts", nargs="*", default=list(parts), choices=parts)
+    parser.add_argument("--models", type=int, default=2100, help="random models for soundness")
+    parser.add_argument("--data", nargs="*", default=["breast-cancer", "iris", "boston-housing"])
+    parser.add_argument("--width", type=int, default=100, help="of the hidden layer")
+    parser.add_argument("--samples", type=int, default=20, help="to verify of each data set")
+    parser.add_argument("--norms", nargs="*", default=["linf"], choices=NORMS)
+    parser.add_argument("--limit", type=float, default=20.0, help="seconds per sample")
+    parser.add_argument("--train-seconds", type=float, default=10.0)
+    options = parser.parse_args()
+    if "soundness" in options.parts:
+        soundness(options.models)
+    if "verification" in options.parts:
+        verification(options)
+
+
+if __name__ == "__main__":
+    main()
