@@ -1,0 +1,82 @@
+"""What the documentation shows works: Python blocks and examples run, links lead somewhere."""
+
+import re
+import runpy
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"]
+PAGES += sorted((ROOT / "docs").glob("*.md"))
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+_FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
+
+
+def name(path):
+    return str(path.relative_to(ROOT))
+
+
+def python_blocks(page):
+    """Blocks with the line they start at, so that a traceback points into the page."""
+    text = page.read_text(encoding="utf-8")
+    for match in _FENCE.finditer(text):
+        if match[1] == "python":
+            yield text.count("\n", 0, match.start(2)), match[2]
+
+
+def links(page):
+    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    return [link for link in _LINK.findall(text) if "://" not in link and "mailto:" not in link]
+
+
+def anchors(page):
+    headings = _HEADING.findall(_FENCE.sub("", page.read_text(encoding="utf-8")))
+    return {
+        re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings
+    }
+
+
+@contextmanager
+def strict_warnings():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_python_blocks_run(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "__main__"}
+    with strict_warnings():
+        for line, block in python_blocks(page):
+            exec(compile("\n" * line + block, name(page), "exec"), namespace)
+
+
+def test_there_are_blocks_to_run():
+    assert sum(1 for page in PAGES for _ in python_blocks(page)) >= 5
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_resolve(page):
+    for link in links(page):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{name(page)} links to {link}"
+        if anchor and target.suffix == ".md":
+            assert anchor in anchors(target), f"{name(page)} links to {link}"
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=name)
+def test_examples_run(example, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    with strict_warnings():
+        runpy.run_path(str(example), run_name="__main__")
+    assert capsys.readouterr().out
