@@ -83,3 +83,10 @@ def test_optimal_without_meeting_the_bound_is_false(tmp_path):
 def test_what_it_cannot_recompute_is_only_claimed(tmp_path):
     _, path, samples = saved(tmp_path, robust_norm="l1")
     assert {verdicts(path, samples)[name].verdict for name in ("loss", "bound")} == {"claimed"}
+
+
+def test_an_average_over_perturbations_is_claimed(tmp_path):
+    _, path, samples = saved(tmp_path, robust_loss="average", method="descent")
+    found = verdicts(path, samples)
+    assert {found[name].verdict for name in ("loss", "training error", "bound")} == {"claimed"}
+    assert found["training data"].verdict == "proven"

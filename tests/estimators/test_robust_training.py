@@ -86,7 +86,7 @@ def test_settings_survive_the_model_file(data, tmp_path):
         ({"robust_radius": "wide"}, "robust_radius must be finite"),
         ({"robust_radius": [0.1, 0.2]}, "got 2 for 60"),
         ({"robust_radius": 0.1, "robust_norm": "l3"}, "robust_norm must be 'linf'"),
-        ({"robust_radius": 0.1, "robust_loss": "safe"}, "robust_loss must be 'pattern'"),
+        ({"robust_radius": 0.1, "robust_loss": "safe"}, "robust_loss must be 'certified'"),
         ({"robust_radius": 0.1, "method": Descent()}, "'descent' does not train with"),
         ({"robust_radius": 0.1, "hidden": ()}, "needs a hidden layer"),
         ({"robust_radius": 0.1, "ties": "first"}, "ties='score'"),
@@ -106,3 +106,30 @@ def test_auto_hands_its_patience_on(data):
     fitted = model(robust_radius=0.1, method=Auto(patience=0.5), time_limit=30).fit(X, y)
     assert fitted.result_.method == "certified"
     assert fitted.result_.seconds < 30
+
+
+@pytest.mark.parametrize("norm", ["linf", "l1", "l2"])
+def test_the_average_counts_moved_copies(data, norm):
+    X, y = data
+    fitted = model(robust_radius=0.3, robust_loss="average", robust_norm=norm, method="descent")
+    fitted.set_params(method=Descent(patience=1)).fit(X, y)
+    result = fitted.result_
+    assert result.method == "descent"
+    # Sixteen copies share the weight of a sample.
+    assert result.loss * 16 == np.rint(result.loss * 16)
+    rng = np.random.default_rng(1)
+    size = {"linf": 0.3, "l1": 0.1, "l2": 0.3 / np.sqrt(3)}[norm]
+    signs = rng.choice([-1.0, 1.0], size=(200, *X.shape))
+    signs *= rng.uniform(size=(200, len(X), 1))
+    moved = (X + size * signs / fitted.scaler_.factor).reshape(-1, 3)
+    error = (fitted.predict(moved) != np.tile(y, 200)).mean()
+    assert error == pytest.approx(result.error, abs=0.05)
+
+
+def test_the_average_of_no_perturbation_is_the_loss(data):
+    X, y = data
+    options = {"method": "exact", "hidden": (1,)}
+    plain = model(**options).fit(X[:12], y[:12]).result_
+    average = model(**options, robust_radius=0.0, robust_loss="average").fit(X[:12], y[:12])
+    assert average.result_.loss == plain.loss
+    assert average.result_.status == plain.status == "optimal"

@@ -53,22 +53,30 @@ def check_model(
     weights = _class_weights(model, data)
     if not is_same or weights is None or not samples.features:
         why = _OTHER_DATA if not is_same else "the weights of the samples are not in the file"
-        names = ("loss", "training error", "bound", "optimality")
-        return [
-            *claims,
-            *(claimed(name, why) for name in names),
-            *check_promises(model, None, None),
-        ]
+        return [*claims, *_unchecked(why), *check_promises(model, None, None)]
     inputs = [scaled(model, row) for row in samples.features]
     found = evaluate(model, inputs)
     masses = merged(found.points, samples.classes, weights)
     claims += [_ranges(data, samples), _arithmetic(found)]
+    if _is_averaged(model):
+        claims += _unchecked("of random perturbations, which this checker does not draw again")
+        return [*claims, *check_promises(model, samples, found)]
     if is_certified_training(model):
         first, *rest = certified_claims(model, samples, weights)
     else:
         first, *rest = _result(model, masses, found, enumerate_networks=enumerate_networks)
     claims += [first, _error(model, masses, found), *rest]
     return [*claims, *check_promises(model, samples, found)]
+
+
+def _unchecked(why: str) -> list[Claim]:
+    return [claimed(name, why) for name in ("loss", "training error", "bound", "optimality")]
+
+
+def _is_averaged(model: CheckedModel) -> bool:
+    """Tell whether the file's loss is an average over perturbed copies of the samples."""
+    settings = model.part("settings")
+    return settings.get("robust_radius") is not None and settings.get("robust_loss") == "average"
 
 
 def _checksum(model: CheckedModel) -> Claim:

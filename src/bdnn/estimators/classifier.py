@@ -80,9 +80,10 @@ class BDNNClassifier(RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: 
     robust_radius : float, array of shape (n_samples,) or None, default None
         Radius of the balls around the training samples, in units of scaled inputs.
     robust_norm : {"linf", "l1", "l2"}, default "linf"
-    robust_loss : {"certified", "pattern"}, default "certified"
+    robust_loss : {"certified", "average", "pattern"}, default "certified"
         What holds in the balls: the classes of as many samples as possible, so that the loss counts
-        the others, or every first-layer activation of every sample, as in the paper.
+        the others; the loss for random perturbations, on average; or every first-layer activation
+        of every sample, as in the paper.
     start : Network or None, default None
         A network of the same architecture to begin with.
     random_state : int, RandomState or None, default None
@@ -219,7 +220,7 @@ class BDNNClassifier(RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: 
         scaled = self.scaler_.transform(values)
         held_out = self._held_out(labels, budget.seed)
         robust = RobustTraining.create(
-            self.robust_radius, self.robust_norm, self.robust_loss, len(values)
+            self.robust_radius, self.robust_norm, self.robust_loss, len(values), budget.seed
         )
         if robust is None:
             problem, validation = (

@@ -15,10 +15,11 @@ from bdnn.problem import TrainingProblem
 from bdnn.robustness.norms import check_norm, check_radius
 from bdnn.scaling import Scaler
 from bdnn.training import Auto, Exact
+from bdnn.training.average import average_problem
 from bdnn.training.base import AbstractMethod
 from bdnn.training.certified import Certified, CertifiedProblem
 
-RobustLoss = Literal["pattern", "certified"]
+RobustLoss = Literal["pattern", "certified", "average"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,30 +31,38 @@ class RobustTraining:
     radius : array of shape (n_samples,)
         In units of scaled inputs.
     norm : {"linf", "l1", "l2"}
-    loss : {"pattern", "certified"}
-        Every first-layer activation of every sample must hold (the paper's model), or a sample
-        counts as right only if its class holds.
+    loss : {"pattern", "certified", "average"}
+        Every first-layer activation of every sample must hold (the paper's model), a sample counts
+        as right only if its class holds, or it counts by random perturbations of that length.
+    seed : int
+        Of the random perturbations.
     """
 
     radius: FloatArray
     norm: str
     loss: RobustLoss
+    seed: int = 0
 
     @classmethod
-    def create(cls, radius: Any, norm: str, loss: str, n_samples: int) -> RobustTraining | None:
+    def create(
+        cls, radius: Any, norm: str, loss: str, n_samples: int, seed: int = 0
+    ) -> RobustTraining | None:
         """Check what a user asks for; None where no radius is given."""
         norm = check_norm(norm, name="robust_norm")
         if loss not in get_args(RobustLoss):
             raise ModelError(
-                f"robust_loss must be 'pattern' or 'certified', got {loss!r}: choose one of these."
+                f"robust_loss must be 'certified', 'average' or 'pattern', got {loss!r}: choose "
+                "one of these."
             )
         if radius is None:
             return None
         radii = check_radius(radius, n_samples, name="robust_radius")
-        return cls(radii, norm, loss)  # type: ignore[arg-type]
+        return cls(radii, norm, loss, seed)  # type: ignore[arg-type]
 
     def method(self, chosen: AbstractMethod) -> AbstractMethod:
         """The method that can do it, or a sentence that says why the chosen one cannot."""
+        if self.loss == "average":
+            return chosen  # moved copies are samples like any others
         if self.loss == "certified":
             if type(chosen) is Exact:
                 return Certified(search=False, eps=chosen.eps)
@@ -90,13 +99,18 @@ class RobustTraining:
             return CertifiedProblem.create(
                 architecture, scaler, X, labels, self.radius[part], self.norm, weight
             )
+        if self.loss == "average":
+            return average_problem(
+                architecture, scaler, X, labels, self.radius[part], self.norm, weight,
+                seed=self.seed,
+            )  # fmt: skip
         return TrainingProblem.from_samples(architecture, scaler.transform(X), labels, weight)
 
     def with_radii(
         self, method: AbstractMethod, problem: TrainingProblem, inputs: FloatArray, part: BoolArray
     ) -> AbstractMethod:
         """Hand the radii of the problem's inputs to the method: of equal samples the largest."""
-        if self.loss == "certified":
+        if self.loss != "pattern":
             return method
         number = {line.tobytes(): i for i, line in enumerate(problem.inputs)}
         radii = np.zeros(len(problem.inputs))

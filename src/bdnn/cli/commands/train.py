@@ -71,7 +71,10 @@ def train(
     robust_norm: Annotated[str, typer.Option(help="linf, l1 or l2.")] = "linf",
     robust_loss: Annotated[
         str,
-        typer.Option(help="pattern: first-layer activations hold; certified: classes do."),
+        typer.Option(
+            help="certified: classes hold; average: random noise of that size; pattern: "
+            "first-layer activations hold."
+        ),
     ] = "certified",
     solver: Annotated[str, typer.Option(help="auto, or one of 'bdnn solvers'.")] = "auto",
     scale: Annotated[str, typer.Option(help="standard, minmax or none.")] = "standard",
