@@ -12,7 +12,7 @@ from bdnn.activation import BoolArray, FloatArray
 from bdnn.architecture import Architecture
 from bdnn.errors import ModelError
 from bdnn.problem import TrainingProblem
-from bdnn.robustness.norms import check_norm, check_radius
+from bdnn.robustness.norms import Norm, check_norm, check_radius
 from bdnn.scaling import Scaler
 from bdnn.training import Auto, Exact
 from bdnn.training.average import average_problem
@@ -39,7 +39,7 @@ class RobustTraining:
     """
 
     radius: FloatArray
-    norm: str
+    norm: Norm
     loss: RobustLoss
     seed: int = 0
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bdnn.activation import FloatArray
 from bdnn.architecture import Architecture
 from bdnn.problem import TrainingProblem
-from bdnn.robustness.norms import length
+from bdnn.robustness.norms import Norm, length
 from bdnn.scaling import Scaler
 
 # A power of two, by which weights can be divided without rounding.
@@ -29,7 +29,7 @@ def average_problem(
     X: FloatArray,
     labels: NDArray[np.intp],
     radius: FloatArray,
-    norm: str,
+    norm: Norm,
     weight: FloatArray | None = None,
     *,
     seed: int = 0,
