@@ -20,10 +20,11 @@ from bdnn.network import Network
 def repair(model: NetworkModel, solution: FloatArray) -> Network | None:
     """Find the network of widest margin with the solution's activations, None if there is none.
 
-    Shared thresholds tie units together; there the solver's network is left as it is.
+    Shared thresholds tie units together, and so do several thresholds of one unit; there the
+    solver's network is left as it is.
     """
     problem = model.problem
-    if problem.architecture.thresholds == "layer":
+    if problem.architecture.thresholds == "layer" or problem.architecture.activations:
         return None
     repaired = solution.copy()
     inputs = problem.inputs
