@@ -105,6 +105,10 @@ class Activation:
             if name in named:
                 return cls(named[name])
             match = re.fullmatch(r"levels:([0-9]{1,4})", name)
+            if match and int(match[1]) > _MOST_VALUES:
+                raise ModelError(
+                    f"an activation has at most {_MOST_VALUES} values, got {name!r}: use fewer."
+                )
             if match:
                 return cls(tuple(range(int(match[1]))))
             match = re.fullmatch(r"values:([-+0-9/]+)(?:@([-+.0-9e/]+))?", name)

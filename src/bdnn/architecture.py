@@ -159,7 +159,7 @@ class Architecture:
 
     def activation_of(self, layer: int) -> Activation:
         """What units of a layer do, counted from 0, the outputs last."""
-        return self.activations[layer] if layer < len(self.activations) else STEP
+        return self.activations[layer] if 0 <= layer < len(self.activations) else STEP
 
     @property
     def widths(self) -> tuple[int, ...]:

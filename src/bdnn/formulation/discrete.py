@@ -183,9 +183,7 @@ def unit_of_levels(
     return (unit, False) if finer is None else (finer, True)
 
 
-def value_range(
-    weight_range: tuple[float, float], values: tuple[int, ...]
-) -> tuple[float, float]:
+def value_range(weight_range: tuple[float, float], values: tuple[int, ...]) -> tuple[float, float]:
     """Smallest and largest product of a weight in a box and one of the values."""
     products = np.outer(weight_range, (values[0], values[-1]))
     return float(products.min()), float(products.max())
