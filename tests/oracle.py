@@ -75,7 +75,8 @@ def gradings(inputs, weights: str, thresholds: str, rule) -> tuple[frozenset[tup
     X = np.array(inputs, dtype=float)
     n, values = len(rule.values) - 1, np.array(rule.values)
     if weights == "continuous":
-        assert thresholds == "neuron" and rule.thresholds is None
+        assert thresholds == "neuron"
+        assert rule.thresholds is None
         levels = product(range(n + 1), repeat=len(X))
         return (frozenset(tuple(values[list(on)]) for on in levels if _is_graded(X, on, n)),)
     sums = _all_sums(X, weights)

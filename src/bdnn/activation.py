@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from numbers import Integral, Real
 from typing import Any
 
@@ -68,7 +69,7 @@ class Activation:
             2 <= len(values) <= _MOST_VALUES
             and all(isinstance(v, Integral) and not isinstance(v, bool) for v in values)
             and all(abs(v) <= _LARGEST_VALUE for v in values)
-            and all(a < b for a, b in zip(values, values[1:], strict=False))
+            and all(a < b for a, b in pairwise(values))
         ):
             raise ModelError(
                 f"an activation needs from 2 to {_MOST_VALUES} different integers in ascending "
@@ -83,7 +84,7 @@ class Activation:
             len(limits) == len(values) - 1
             and all(isinstance(t, Real) and not isinstance(t, bool) for t in limits)
             and all(abs(t) < 2.0**30 for t in limits)
-            and all(a < b for a, b in zip(limits, limits[1:], strict=False))
+            and all(a < b for a, b in pairwise(limits))
         ):
             raise ModelError(
                 f"an activation of {len(values)} values needs {len(values) - 1} finite thresholds "
@@ -156,7 +157,7 @@ class Activation:
             return np.array(self.thresholds)
         if len(self.values) == 2:
             return np.zeros(1)
-        return np.array([0.5 * (a + b) for a, b in zip(self.values, self.values[1:], strict=False)])
+        return np.array([0.5 * (a + b) for a, b in pairwise(self.values)])
 
     def levels(self, preactivation: FloatArray, thresholds: FloatArray) -> NDArray[np.intp]:
         """Count the thresholds that every unit reaches.

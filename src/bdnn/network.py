@@ -59,8 +59,8 @@ class Network:
             limits = expected[:1] if rule.n_thresholds == 1 else (expected[0], rule.n_thresholds)
             if W.shape != expected or t.shape != limits:
                 raise ModelError(
-                    f"layer {k} needs weights of shape {expected} and thresholds of shape {limits}, "
-                    f"got {W.shape} and {t.shape}: check the arrays."
+                    f"layer {k} needs weights of shape {expected} and thresholds of shape "
+                    f"{limits}, got {W.shape} and {t.shape}: check the arrays."
                 )
             if not (np.isfinite(W).all() and np.isfinite(t).all()):
                 raise ModelError(f"layer {k} holds a number that is not finite: check the arrays.")

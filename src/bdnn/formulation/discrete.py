@@ -1,4 +1,4 @@
-"""Units that take more values than 0 and 1 (paper, section 2.1, "more general discrete activations").
+"""Units of other values than 0 and 1 (paper, section 2.1, "more general discrete activations").
 
 The paper has a 0/1 variable u^v per value, with rows that hold the sum between the ends of the
 interval of v. Here u_l says that the sum reaches threshold l, so that u^v = u_l - u_{l+1} and
@@ -115,7 +115,7 @@ class LayerLevels:
     def values(self, on: BoolArray) -> FloatArray:
         """Values of units whose thresholds are reached or not."""
         reached = on.reshape(len(on), len(self.W), -1).sum(axis=-1)
-        return np.array(self.rule.values, dtype=float)[reached]
+        return np.asarray(np.array(self.rule.values, dtype=float)[reached])
 
     def read(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Weights and thresholds of a solution, thresholds in the middle of the margin."""

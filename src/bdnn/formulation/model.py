@@ -13,6 +13,7 @@ import numpy as np
 
 from bdnn.activation import Activation, BoolArray, FloatArray, weighted_sums
 from bdnn.architecture import ThresholdKind, WeightSet
+from bdnn.errors import ModelError
 from bdnn.formulation.bounds import LayerBounds, layer_bounds
 from bdnn.formulation.discrete import (
     LayerLevels,
@@ -153,6 +154,11 @@ class NetworkModel:
                 terms, values = weighed_products(product.s, layer.W, below, bounds.unit)
                 terms = np.repeat(terms, rule.n_thresholds, axis=1)
             if k == 1 and robust is not None:
+                if not isinstance(layer, LayerWeights):
+                    raise ModelError(
+                        f"activation '{rule.name}' cannot be held within a radius: use "
+                        "activation 'step', or no radius."
+                    )
                 dual_norms = DualNorms.add(program, layer, robust)
                 dual_norms.add_rows(program, rows, values, needs_active, needs_inactive)
             else:

@@ -38,7 +38,7 @@ def repair(model: NetworkModel, solution: FloatArray) -> Network | None:
         if layer is model.layers[0]:
             # Inputs of a cluster share their activations.
             on, tied = on[model.groups], tied[model.groups]
-        if not layer.weights.integer:
+        if isinstance(layer, LayerWeights) and not layer.weights.integer:
             scaled = inputs / layer.bounds.unit
             for unit in range(len(layer.W)):
                 rows = tied[:, unit]

@@ -225,4 +225,4 @@ def ordered_search(sums: FloatArray, gains: FloatArray, thresholds: FloatArray) 
             thresholds[level] = sums[order[n - 1]] + _CLEARANCE
         else:
             thresholds[level] = 0.5 * (sums[order[q - 1]] + sums[order[q]])
-    return best[n]
+    return float(best[n])

@@ -14,7 +14,7 @@ _CLEARANCE = 0.5
 
 def _values(v: Levels, k: int, rows: slice, sums: FloatArray) -> FloatArray:
     reached = (sums[..., None] >= v.thresholds[rows, None, :]).sum(axis=-1)
-    return v.sets[k][reached]
+    return np.asarray(v.sets[k][reached])
 
 
 def _below(s: Arrays, v: Levels, k: int) -> FloatArray:
@@ -76,7 +76,7 @@ def commit_levels(s: Arrays, v: Levels, k: int, unit: int) -> float:
 
 
 def gather_levels(s: Arrays, v: Levels, k: int, costs: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Collect inputs of layer ``k`` and gains of every threshold, where a level makes a difference."""
+    """Collect inputs of layer ``k`` and gains of every threshold, where levels differ."""
     active = (costs != costs[0]).any(axis=0)
     H = np.ascontiguousarray(_below(s, v, k)[:, active])
     return H, np.ascontiguousarray(-np.diff(costs, axis=0)[:, active])
