@@ -7,7 +7,7 @@ thresholds are tried; for continuous ones all subsets of the inputs, by a linear
 from __future__ import annotations
 
 from functools import cache
-from itertools import combinations_with_replacement, product
+from itertools import combinations_with_replacement, pairwise, product
 
 import numpy as np
 from scipy.optimize import linprog
@@ -25,7 +25,9 @@ def smallest_loss(problem, clusters=None) -> float:
 
 
 def _search(problem, inputs, layer, shape, clusters=None):
-    groups = _patterns(inputs, shape.weights[layer].name, shape.thresholds)
+    groups = _patterns(
+        inputs, shape.weights[layer].name, shape.thresholds, shape.activation_of(layer)
+    )
     if clusters is not None:
         groups = [[on for on in patterns if _is_uncut(on, clusters)] for patterns in groups]
     if layer == shape.n_layers - 1:
@@ -52,14 +54,69 @@ def _best_outputs(problem, patterns):
     )
 
 
-def _patterns(inputs, weights, thresholds):
-    """The dichotomies of inputs among which many may be equal."""
+def _patterns(inputs, weights, thresholds, rule):
+    """The values of a unit on inputs among which many may be equal."""
     distinct = tuple(sorted(set(inputs)))
     place = [distinct.index(row) for row in inputs]
-    return tuple(
-        frozenset(tuple(pattern[i] for i in place) for pattern in group)
-        for group in dichotomies(distinct, weights, thresholds)
-    )
+    if rule.is_step:
+        found = dichotomies(distinct, weights, thresholds)
+    else:
+        found = gradings(distinct, weights, thresholds, rule)
+    return tuple(frozenset(tuple(p[i] for i in place) for p in group) for group in found)
+
+
+@cache
+def gradings(inputs, weights: str, thresholds: str, rule) -> tuple[frozenset[tuple[int, ...]], ...]:
+    """Values that one unit of several levels can take; one group per thresholds units must share.
+
+    Integer weights: all weights, and thresholds at all sums and beyond. Continuous ones, with own
+    thresholds only: all assignments of values, by a linear program each.
+    """
+    X = np.array(inputs, dtype=float)
+    n, values = len(rule.values) - 1, np.array(rule.values)
+    if weights == "continuous":
+        assert thresholds == "neuron"
+        assert rule.thresholds is None
+        levels = product(range(n + 1), repeat=len(X))
+        return (frozenset(tuple(values[list(on)]) for on in levels if _is_graded(X, on, n)),)
+    sums = _all_sums(X, weights)
+    if thresholds == "zero":
+        limits = [rule.offsets]
+    elif rule.thresholds is not None:
+        places = np.unique(sums)[:, None] - rule.offsets
+        places = np.append(places, sums.max() + 1 - rule.offsets[0])
+        # A shift between two places acts like the larger of them.
+        limits = [shift + rule.offsets for shift in np.unique(places)]
+    else:
+        levels = np.append(np.unique(sums), sums.max() + 1)
+        limits = [np.array(t) for t in combinations_with_replacement(levels, n)]
+    groups = [
+        frozenset(map(tuple, values[(sums[..., None] >= limit).sum(axis=-1)])) for limit in limits
+    ]
+    return tuple(groups) if thresholds == "layer" else (frozenset().union(*groups),)
+
+
+def _is_graded(X, levels, n):
+    """Whether w.x is below t_l at all inputs of lower levels and at least t_l at the others."""
+    rows, right = [], []
+    for limit in range(n):
+        unit = np.eye(n)[limit]
+        for x, level in zip(X, levels, strict=True):
+            side = -1.0 if level > limit else 1.0
+            rows.append(np.concatenate([side * x, -side * unit]))
+            right.append(0.0 if level > limit else -1.0)
+    for one, two in pairwise(np.eye(n)):
+        rows.append(np.concatenate([np.zeros(X.shape[1]), one - two]))
+        right.append(0.0)
+    bound = [(None, None)] * (X.shape[1] + n)
+    answer = linprog(np.zeros(len(bound)), A_ub=np.array(rows), b_ub=right, bounds=bound)
+    return answer.status == 0
+
+
+def _all_sums(X, weights):
+    limit = {"ternary": 1, "binary": 1}.get(weights) or int(weights[4:])
+    values = [w for w in range(-limit, limit + 1) if w or weights != "binary"]
+    return np.array([X @ np.array(w) for w in product(values, repeat=X.shape[1])])
 
 
 @cache
@@ -68,9 +125,7 @@ def dichotomies(inputs, weights: str, thresholds: str) -> tuple[frozenset[Patter
     X = np.array(inputs, dtype=float)
     if weights == "continuous":
         return _separable(X, thresholds)
-    limit = {"ternary": 1, "binary": 1}.get(weights) or int(weights[4:])
-    values = [w for w in range(-limit, limit + 1) if w or weights != "binary"]
-    sums = np.array([X @ np.array(w) for w in product(values, repeat=X.shape[1])])
+    sums = _all_sums(X, weights)
     if thresholds == "zero":
         return (frozenset(map(tuple, sums >= 0)),)
     levels = np.unique(sums)

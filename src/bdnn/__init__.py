@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bdnn import datasets
+    from bdnn.activation import Activation
     from bdnn.architecture import Architecture
     from bdnn.errors import BDNNError
     from bdnn.estimators import BDNNClassifier, load, smallest_network
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __version__ = version("bdnn")
 
 __all__ = [
+    "Activation",
     "Architecture",
     "BDNNClassifier",
     "BDNNError",
@@ -28,6 +30,7 @@ __all__ = [
 
 # Loaded when first used: scikit-learn alone takes longer to import than a small network to train.
 _HOME = {
+    "Activation": "bdnn.activation",
     "Architecture": "bdnn.architecture",
     "BDNNClassifier": "bdnn.estimators",
     "BDNNError": "bdnn.errors",

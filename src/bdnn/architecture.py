@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from bdnn.activation import FloatArray
+from bdnn.activation import STEP, Activation, FloatArray
 from bdnn.errors import ModelError
 
 ThresholdKind = Literal["neuron", "layer", "zero"]
@@ -106,6 +106,8 @@ class Architecture:
     ties : {"score", "first"}
         Which class wins when several outputs are equal: the one with the largest pre-activation
         above its threshold, or the one with the lowest index.
+    activations : tuple of Activation
+        One per hidden layer; empty where all are steps. Outputs are steps.
     """
 
     n_features: int
@@ -114,6 +116,7 @@ class Architecture:
     weights: tuple[WeightSet, ...]
     thresholds: ThresholdKind = "neuron"
     ties: TieRule = "score"
+    activations: tuple[Activation, ...] = ()
 
     @classmethod
     def create(
@@ -125,6 +128,7 @@ class Architecture:
         weights: str | WeightSet | Sequence[str | WeightSet] = "ternary",
         thresholds: str = "neuron",
         ties: str = "score",
+        activation: str | Activation | Sequence[str | Activation] = "step",
     ) -> Architecture:
         """Check the options of a network and put them together."""
         widths = _parse_hidden(hidden)
@@ -150,7 +154,12 @@ class Architecture:
                 f"{n_outputs}: check the data."
             )
         sets = tuple(WeightSet.parse(name) for name in names)
-        return cls(n_features, widths, n_outputs, sets, thresholds, ties)  # type: ignore[arg-type]
+        rules = _parse_activation(activation, len(widths))
+        return cls(n_features, widths, n_outputs, sets, thresholds, ties, rules)  # type: ignore[arg-type]
+
+    def activation_of(self, layer: int) -> Activation:
+        """What units of a layer do, counted from 0, the outputs last."""
+        return self.activations[layer] if 0 <= layer < len(self.activations) else STEP
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -170,9 +179,31 @@ class Architecture:
     def __str__(self) -> str:
         shape = "-".join(str(width) for width in self.widths)
         names = dict.fromkeys(weights.name for weights in self.weights)
-        return f"{shape}, {'/'.join(names)} weights, thresholds per {self.thresholds}".replace(
+        text = f"{shape}, {'/'.join(names)} weights, thresholds per {self.thresholds}".replace(
             "per zero", "zero"
         )
+        if not self.activations:
+            return text
+        return f"{text}, {', '.join(dict.fromkeys(a.name for a in self.activations))} activation"
+
+
+def _parse_activation(activation: object, n_hidden: int) -> tuple[Activation, ...]:
+    """One rule per hidden layer, none where all are steps."""
+    if isinstance(activation, Sequence | np.ndarray) and not isinstance(activation, str):
+        rules = [Activation.parse(name) for name in activation]
+        if len(rules) != n_hidden:
+            raise ModelError(
+                f"activation must be one for all hidden layers or one per hidden layer, got "
+                f"{len(rules)} for {n_hidden}: outputs are steps and have none."
+            )
+    else:
+        rules = [Activation.parse(activation)] * n_hidden  # type: ignore[arg-type]
+        if not n_hidden and activation != "step":
+            raise ModelError(
+                f"activation is for hidden layers, of which there are none, got {activation!r}: "
+                "leave it out or give hidden layers."
+            )
+    return () if all(rule.is_step for rule in rules) else tuple(rules)
 
 
 def _parse_hidden(hidden: object) -> tuple[int, ...]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bdnn.activation import BoolArray, FloatArray, step, weighted_sums
+from bdnn.activation import Activation, BoolArray, FloatArray, step, weighted_sums
 from bdnn.architecture import Architecture
 from bdnn.errors import DataError, ModelError
 from bdnn.packed import PackedTail
@@ -19,7 +20,8 @@ from bdnn.packed import PackedTail
 class Network:
     """Weights and thresholds of every layer, with the forward pass.
 
-    Unit ``j`` of layer ``k`` is on iff ``weights[k][j] @ input >= thresholds[k][j]``.
+    Unit ``j`` of layer ``k`` is on iff ``weights[k][j] @ input >= thresholds[k][j]``. A hidden unit
+    of other values than 0 and 1 takes the value that :class:`~bdnn.activation.Activation` chooses.
 
     Parameters
     ----------
@@ -27,7 +29,8 @@ class Network:
     weights : tuple of arrays of shape (units, inputs)
         Copied and made read-only.
     thresholds : tuple of arrays of shape (units,)
-        Equal within a layer for shared thresholds, all 0 for ``thresholds="zero"``.
+        Equal within a layer for shared thresholds, all 0 for ``thresholds="zero"``. Where units
+        take more than two values, of shape (units, values - 1) and ascending in every line.
     """
 
     architecture: Architecture
@@ -52,10 +55,12 @@ class Network:
             )
         for k, (W, t) in enumerate(zip(self.weights, self.thresholds, strict=True), start=1):
             expected = (shape.widths[k], shape.widths[k - 1])
-            if W.shape != expected or t.shape != expected[:1]:
+            rule = shape.activation_of(k - 1)
+            limits = expected[:1] if rule.n_thresholds == 1 else (expected[0], rule.n_thresholds)
+            if W.shape != expected or t.shape != limits:
                 raise ModelError(
-                    f"layer {k} needs weights of shape {expected} and {expected[0]} thresholds, "
-                    f"got {W.shape} and {t.shape}: check the arrays."
+                    f"layer {k} needs weights of shape {expected} and thresholds of shape "
+                    f"{limits}, got {W.shape} and {t.shape}: check the arrays."
                 )
             if not (np.isfinite(W).all() and np.isfinite(t).all()):
                 raise ModelError(f"layer {k} holds a number that is not finite: check the arrays.")
@@ -64,9 +69,19 @@ class Network:
                     f"layer {k} holds a weight outside the set '{shape.weights[k - 1].name}': "
                     "check the arrays or choose another weight set."
                 )
+            if t.ndim == 2 and (np.diff(t, axis=1) < 0).any():
+                raise ModelError(
+                    f"layer {k} has a unit whose thresholds are out of order: sort them so that "
+                    "every value has its interval."
+                )
+            if not _keeps_offsets(t, rule):
+                raise ModelError(
+                    f"layer {k} has thresholds that are not at the distances of its activation "
+                    f"'{rule.name}': check the arrays or leave its thresholds free."
+                )
             shared = t.size == 0 or bool((t == t[0]).all())
             if (shape.thresholds == "layer" and not shared) or (
-                shape.thresholds == "zero" and t.any()
+                shape.thresholds == "zero" and (t != rule.offsets).any()
             ):
                 raise ModelError(
                     f"layer {k} has thresholds that do not fit thresholds='{shape.thresholds}': "
@@ -77,8 +92,8 @@ class Network:
         """Pre-activations of every layer, each of shape (n_samples, units)."""
         return self._forward(X)[0]
 
-    def activations(self, X: ArrayLike) -> list[BoolArray]:
-        """0/1 values of the units of every layer, the outputs last."""
+    def activations(self, X: ArrayLike) -> list[NDArray[Any]]:
+        """Values of the units of every layer, the outputs last; truth values where 0 or 1."""
         return self._forward(X)[1]
 
     def outputs(self, X: ArrayLike) -> BoolArray:
@@ -99,7 +114,7 @@ class Network:
 
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:
         """Index of the predicted class of every sample."""
-        if not self.architecture.hidden:
+        if not self.architecture.hidden or self.architecture.activations:
             return np.asarray(np.argmax(self.scores(X), axis=1))
         values = self._checked(X)
         first = step(weighted_sums(values, self.weights[0]), self.thresholds[0])
@@ -124,26 +139,28 @@ class Network:
             )
         return values
 
-    def _forward(self, X: ArrayLike) -> tuple[list[FloatArray], list[BoolArray]]:
+    def _forward(self, X: ArrayLike) -> tuple[list[FloatArray], list[NDArray[Any]]]:
         values = self._checked(X)
         sums: list[FloatArray] = []
-        on: list[BoolArray] = []
-        for W, t in zip(self.weights, self.thresholds, strict=True):
+        taken: list[NDArray[Any]] = []
+        for k, (W, t) in enumerate(zip(self.weights, self.thresholds, strict=True)):
             sums.append(weighted_sums(values, W))
-            on.append(step(sums[-1], t))
-            values = on[-1].astype(float)
-        return sums, on
+            taken.append(self.architecture.activation_of(k)(sums[-1], t))
+            values = taken[-1].astype(float)
+        return sums, taken
 
     @property
     def size_bits(self) -> int:
         """Bits that store all weights and thresholds."""
         total = 0
         kind = self.architecture.thresholds
-        for weights, W, t in zip(
-            self.architecture.weights, self.weights, self.thresholds, strict=True
+        for k, (weights, W, t) in enumerate(
+            zip(self.architecture.weights, self.weights, self.thresholds, strict=True)
         ):
             stored = {"neuron": t, "layer": t[:1], "zero": t[:0]}[kind]
-            total += W.size * weights.bits + sum(_threshold_bits(value) for value in stored)
+            if t.ndim == 2 and self.architecture.activation_of(k).thresholds is not None:
+                stored = stored[:, 0]  # the others lie at fixed distances
+            total += W.size * weights.bits + sum(map(_threshold_bits, stored.ravel().tolist()))
         return total
 
     def describe(self) -> str:
@@ -178,6 +195,14 @@ def _frozen(values: ArrayLike) -> FloatArray:
     array += 0.0  # turns -0.0 into 0.0, so that equal networks have equal bytes
     array.flags.writeable = False
     return array
+
+
+def _keeps_offsets(t: FloatArray, rule: Activation) -> bool:
+    """Whether thresholds lie at an activation's fixed distances, up to rounding of their shift."""
+    if t.ndim == 1 or rule.thresholds is None:
+        return True
+    distance = (t - t[:, :1]) - (rule.offsets - rule.offsets[0])
+    return bool((np.abs(distance) <= 1e-9 * (1.0 + np.abs(t).max(axis=1, keepdims=True))).all())
 
 
 def _threshold_bits(value: float) -> int:

@@ -140,6 +140,8 @@ class TrainingProblem:
         cannot ignore an input, no network is constant and this is just one.
         """
         shape = self.architecture
+        if shape.activations:
+            return self._constant_levels()
         on, off = self.cost_on.sum(axis=0), self.cost_off.sum(axis=0)
         weights = [
             np.full((units, inputs), 0.0 if kind.zero else 1.0)
@@ -165,6 +167,42 @@ class TrainingProblem:
         elif shape.thresholds == "layer":
             thresholds[-1] = (reach + 0.5) * (-1.0 if on.sum() < off.sum() else 1.0)
         return Network(shape, tuple(weights), tuple(thresholds))
+
+    def _constant_levels(self) -> Network:
+        """The same where hidden units have other values than 0 and 1."""
+        shape = self.architecture
+        weights = [
+            np.full((units, inputs), 0.0 if kind.zero else 1.0)
+            for inputs, units, kind in zip(
+                shape.widths, shape.widths[1:], shape.weights, strict=False
+            )
+        ]
+        thresholds, reach = [], float(np.abs(self.inputs).max(initial=1.0))
+        for k in range(len(shape.hidden)):
+            rule = shape.activation_of(k)
+            lowest = 0.0
+            if shape.thresholds != "zero":
+                # All thresholds below all sums: every unit takes its largest value.
+                lowest = -float(np.abs(weights[k]).sum(axis=1).max()) * reach - rule.offsets[-1]
+            t = np.tile(rule.offsets + lowest, (len(weights[k]), 1))
+            thresholds.append(t[:, 0] if rule.n_thresholds == 1 else t)
+            reach = float(np.abs(rule.values).max())
+        # What the outputs get to weigh, the same for all inputs where hidden weights are 0.
+        rule = shape.activation_of(len(shape.hidden) - 1)
+        reached = rule.n_thresholds
+        if shape.thresholds == "zero":
+            reached = int((rule.offsets <= 0.0).sum())
+        value = rule.values[reached]
+        on = self.cost_on.sum(axis=0) < self.cost_off.sum(axis=0)
+        limits = np.zeros(shape.n_outputs)
+        if shape.thresholds == "neuron":
+            span = np.abs(weights[-1]).sum(axis=1) * reach
+            limits = np.where(on, -1.0, 1.0) * (span + 0.5)
+        elif value:
+            sign = np.where(on == (value > 0), 1.0, -1.0)[:, None]
+            weights[-1] = np.where(weights[-1] == 0.0, 0.0, sign)
+            weights[-1][:, :1] = sign
+        return Network(shape, tuple(weights), (*thresholds, limits))
 
 
 def _equal_rows(X: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

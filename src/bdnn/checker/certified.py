@@ -74,6 +74,8 @@ def training_radius(model: CheckedModel) -> Fraction | None:
     known = settings.get("robust_norm") == "linf" and model.ties == "score"
     if not plain or not known or len(model.layers) != 2 or not model.step:
         return None
+    if not model.layers[0].is_step:
+        return None
     return Fraction(radius)
 
 

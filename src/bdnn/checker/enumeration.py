@@ -37,8 +37,10 @@ def smallest_loss(model: CheckedModel, masses: Masses) -> Fraction:
     """
     if any(layer.kind == "continuous" for layer in model.layers):
         raise TooLargeError("continuous weights cannot be enumerated")
+    if any(not layer.is_step or layer.fixed is not None for layer in model.layers):
+        raise TooLargeError("units of other values than 0 and 1 are not enumerated")
     inputs = tuple(masses)
-    widths = [len(layer.thresholds) for layer in model.layers]
+    widths = [len(layer.weights) for layer in model.layers]
     kinds = [layer.kind for layer in model.layers]
     costs = [
         [(sum(mass) - mass[label], mass[label]) for mass in masses.values()]

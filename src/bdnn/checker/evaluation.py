@@ -83,16 +83,19 @@ def evaluate(model: CheckedModel, inputs: Sequence[Vector]) -> Evaluation:
         for layer in layers:
             exact = layer.exact_sums(numbers)
             doubles = layer.double_sums(reals)
-            on = [total >= t for total, t in zip(doubles, layer.thresholds, strict=True)]
-            for total, t, is_on in zip(exact, layer.limits, on, strict=True):
-                found.rounded += (total >= t * layer.below * part) != is_on
-            found.n_decisions += len(on)
-            numbers, part, reals = tuple(map(int, on)), 1, [float(is_on) for is_on in on]
+            values = []
+            for total, double, line in zip(exact, doubles, layer.limits, strict=True):
+                reached = [double >= float(t) for t in line]
+                true = [total >= t * layer.below * part for t in line]
+                found.rounded += sum(a != b for a, b in zip(true, reached, strict=True))
+                found.n_decisions += len(line)
+                values.append(layer.values[sum(reached)])
+            numbers, part, reals = tuple(values), 1, [float(value) for value in values]
         found.outputs[point] = numbers
         scores = [total - t for total, t in zip(doubles, limits, strict=True)]
         last = layers[-1]
         size = last.below * (below if len(layers) == 1 else 1)
-        fractions = [total - t * size for total, t in zip(exact, last.limits, strict=True)]
+        fractions = [total - t * size for total, (t,) in zip(exact, last.limits, strict=True)]
         found.winner[point] = _winner(numbers, scores, model.ties)
         found.n_decisions += 1
         found.rounded += _winner(numbers, fractions, model.ties) != found.winner[point]
@@ -114,8 +117,8 @@ class _ExactLayer:
             [(j, int(w * self.below)) for j, w in enumerate(row) if w] for row in fractions
         ]
         self.weights = [[float(w) for w in row] for row in layer.weights]
-        self.limits = [Fraction(t) for t in layer.thresholds]
-        self.thresholds = [float(t) for t in layer.thresholds]
+        self.limits = [[Fraction(t) for t in line] for line in layer.limits]
+        self.values = layer.values
 
     def exact_sums(self, numbers: Point) -> list[int]:
         """Sums, times the denominators of weights and inputs."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bdnn.checker.levels import STEP, limits_complaint, parse_activation
 from bdnn.errors import ModelFileError
 
 _LARGEST_FILE = 64 * 2**20
@@ -19,11 +20,23 @@ Number = int | float
 
 @dataclass(frozen=True)
 class Layer:
-    """Weights and thresholds of a layer, and the name of its weight set."""
+    """Weights of a layer, one line of thresholds per unit, weight set, and values of the units."""
 
     weights: list[list[Number]]
-    thresholds: list[Number]
+    limits: list[list[Number]]
     kind: str
+    values: tuple[int, ...] = STEP
+    fixed: tuple[float, ...] | None = None
+
+    @property
+    def is_step(self) -> bool:
+        """Whether units are 0 or 1."""
+        return self.values == STEP
+
+    @property
+    def thresholds(self) -> list[Number]:
+        """The first threshold of every unit, the only one of a step."""
+        return [line[0] for line in self.limits]
 
 
 @dataclass(frozen=True)
@@ -62,7 +75,12 @@ class CheckedModel:
     @property
     def hidden(self) -> list[int]:
         """Widths of the hidden layers."""
-        return [len(layer.thresholds) for layer in self.layers[:-1]]
+        return [len(layer.weights) for layer in self.layers[:-1]]
+
+    @property
+    def n_steps(self) -> list[int]:
+        """Thresholds of the hidden layers, of all units together."""
+        return [sum(map(len, layer.limits)) for layer in self.layers[:-1]]
 
     def part(self, name: str) -> dict[str, Any]:
         """Read a part of the file that is an object; an empty one if it is missing."""
@@ -92,7 +110,7 @@ def read_model(path: Path) -> CheckedModel:
         content = json.loads(data.decode(), object_pairs_hook=_unique, parse_constant=_refuse)
         if not isinstance(content, dict) or content.get("format") != "bdnn-model":
             raise ValueError("it is no model file")
-        if type(content.get("version")) is not int or content["version"] != 1:
+        if type(content.get("version")) is not int or content["version"] not in (1, 2):
             raise ValueError("it is of another version")
         return _model(content)
     except (
@@ -120,13 +138,20 @@ def _model(content: dict[str, Any]) -> CheckedModel:
         len(kinds) == len(content["weights"]) == len(content["thresholds"]) == len(widths) - 1,
         "the number of layers differs",
     )
+    names = shape.get("activation", ["step"] * (len(widths) - 2))
+    _require(isinstance(names, list) and len(names) == len(widths) - 2, "wrong activations")
     layers = []
     for k, kind in enumerate(kinds):
+        values, fixed = parse_activation(names[k] if k < len(names) else "step")
         weights = [_numbers(row, widths[k]) for row in content["weights"][k]]
         _require(len(weights) == widths[k + 1], f"layer {k + 1} has another width")
-        thresholds = _numbers(content["thresholds"][k], widths[k + 1])
+        limits = content["thresholds"][k]
+        if len(values) == 2:
+            limits = [[t] for t in _numbers(limits, widths[k + 1])]
+        _require(len(limits) == widths[k + 1], f"layer {k + 1} has other thresholds")
+        limits = [_numbers(line, len(values) - 1) for line in limits]
         _require(type(kind) is str, "a weight set has no name")
-        layers.append(Layer(weights, thresholds, kind))
+        layers.append(Layer(weights, limits, kind, values, fixed))
     _require(shape["ties"] in ("score", "first"), "unknown rule for ties")
     _require(shape["thresholds"] in ("neuron", "layer", "zero"), "unknown kind of thresholds")
     _require(scaler["kind"] in ("standard", "minmax", None), "unknown scaler")
@@ -161,6 +186,8 @@ def set_complaint(layer: Layer, threshold_kind: str) -> str | None:
         return "a weight that is no integer"
     if layer.kind == "binary" and 0 in numbers:
         return "a weight 0 in a binary layer"
+    if not layer.is_step or layer.fixed is not None:
+        return limits_complaint(layer.limits, layer.values, layer.fixed, threshold_kind)
     if threshold_kind == "zero" and any(layer.thresholds):
         return "a threshold that is not 0"
     if threshold_kind == "layer" and len(set(layer.thresholds)) > 1:

@@ -96,11 +96,13 @@ def _is_proven(model: CheckedModel, low: Vector, high: Vector, wanted: int) -> b
     if len(model.layers) == 1 and model.ties == "score":
         return _scores_hold(model, low, high, wanted)
     states: list[tuple[int, ...]] = []
-    for row, limit in zip(layer.weights, layer.thresholds, strict=True):
+    slack = _slack(model)
+    for row, limits in zip(layer.weights, layer.limits, strict=True):
         least, most = _reach(row, low, high)
-        slack = _slack(model)
-        states.append((1,) if least >= limit + slack else (0,) if most < limit - slack else (0, 1))
-    if sum(len(state) == 2 for state in states) > _MOST_OPEN:
+        sure = sum(least >= limit + slack for limit in limits)
+        possible = sum(most >= limit - slack for limit in limits)
+        states.append(layer.values[sure : possible + 1])
+    if math.prod(map(len, states)) > 2**_MOST_OPEN:
         return False
     tail = _tail(model)
     return all(_class_after(model, tail, bits) == wanted for bits in product(*states))

@@ -204,7 +204,7 @@ def _bound(
             bound <= least + tolerance,
             f"{_text(bound)}; the smallest loss of all networks is {_text(least)}, by enumeration",
         )
-    own = own_bounds(masses, model.hidden)
+    own = own_bounds(masses, model.n_steps)
     argument = next((name for name, value in own.items() if bound <= value + tolerance), None)
     if argument is not None:
         return proven("bound", f"{_text(bound)} by {argument}")

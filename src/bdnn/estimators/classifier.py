@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state, column_or_1d, compute_sample_weigh
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from bdnn.activation import FloatArray
+from bdnn.activation import Activation, FloatArray
 from bdnn.architecture import Architecture, WeightSet
 from bdnn.errors import DataError, ModelError, ModelFileError
 from bdnn.estimators.robust import RobustnessMixin
@@ -58,6 +58,10 @@ class BDNNClassifier(RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: 
         A threshold per unit, one shared by a layer, or none.
     ties : {"score", "first"}, default "score"
         Which class wins among equal outputs: by pre-activation, or the first.
+    activation : str, Activation or sequence of these, default "step"
+        Values of hidden units: ``"step"`` for {0, 1}, ``"sign"`` for {-1, 1}, ``"ternary"`` for
+        {-1, 0, 1}, ``"levels:N"`` for {0, ..., N - 1}, or an
+        :class:`~bdnn.activation.Activation`; one for all hidden layers or one per layer.
     method : str or method object, default "auto"
         ``"auto"`` searches, compares with the bound, and lets a solver continue where that is no
         proof; ``"descent"`` is the search alone, for large data; ``"exact"`` is one mixed-integer
@@ -128,6 +132,7 @@ class BDNNClassifier(RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: 
         weights: str | WeightSet | Sequence[str | WeightSet] = "ternary",
         thresholds: str = "neuron",
         ties: str = "score",
+        activation: str | Activation | Sequence[str | Activation] = "step",
         method: str | AbstractMethod = "auto",
         solver: str | AbstractSolver = "auto",
         scale: str | None = "standard",
@@ -148,6 +153,7 @@ class BDNNClassifier(RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: 
         self.weights = weights
         self.thresholds = thresholds
         self.ties = ties
+        self.activation = activation
         self.method = method
         self.solver = solver
         self.scale = scale
@@ -197,6 +203,7 @@ class BDNNClassifier(RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: 
             weights=self.weights,
             thresholds=self.thresholds,
             ties=self.ties,
+            activation=self.activation,
         )
         method = get_method(self.method)
         if self.n_jobs == 0 or not (self.callback is None or callable(self.callback)):
@@ -437,7 +444,7 @@ def load(path: str | os.PathLike[str]) -> BDNNClassifier:
 
 def _plain(value: Any) -> Any:
     """Parameter as JSON: names of methods and solvers, nothing for networks and functions."""
-    if isinstance(value, AbstractMethod | AbstractSolver | WeightSet):
+    if isinstance(value, AbstractMethod | AbstractSolver | WeightSet | Activation):
         return value.name
     if isinstance(value, np.generic):
         return value.item()

@@ -13,6 +13,7 @@ from bdnn.activation import FloatArray
 from bdnn.export.inputs import InputFormat
 from bdnn.network import Network
 from bdnn.scaling import Scaler
+from bdnn.stepwise import unrolled
 
 
 def random_inputs(
@@ -44,6 +45,7 @@ def boundary_inputs(
 ) -> FloatArray:
     """Find pairs of neighbouring inputs between which a unit of the first layer switches."""
     X = random_inputs(scaler, inputs, count, rng)
+    network = unrolled(network, "export")
     unit = rng.integers(0, len(network.weights[0]), count)
     feature = rng.integers(0, X.shape[1], count)
     rows = np.arange(count)

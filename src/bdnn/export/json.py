@@ -25,7 +25,7 @@ from bdnn.network import Network
 from bdnn.scaling import Scaler
 
 FORMAT = "bdnn-model"
-VERSION = 1
+VERSION = 2
 LARGEST_FILE = 64 * 2**20
 
 Label = str | int | float | bool
@@ -90,7 +90,8 @@ def dumps(record: ModelRecord) -> str:
     network, shape = record.network, record.network.architecture
     content = {
         "format": FORMAT,
-        "version": VERSION,
+        # Readers of the first version know steps only, and those they go on reading.
+        "version": VERSION if shape.activations else 1,
         "kind": record.kind,
         "architecture": {
             "n_features": shape.n_features,
@@ -99,6 +100,7 @@ def dumps(record: ModelRecord) -> str:
             "weights": [weights.name for weights in shape.weights],
             "thresholds": shape.thresholds,
             "ties": shape.ties,
+            **_activations(shape),
         },
         "weights": [
             W.astype(int).tolist() if kind.integer else W.tolist()
@@ -169,10 +171,10 @@ def loads(text: str, *, name: str = "the model file") -> ModelRecord:
         ) from error
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ModelFileError(f"{name} is not a model file: give a file written by 'bdnn train'.")
-    if data.get("version") != VERSION or isinstance(data["version"], bool):
+    if type(data.get("version")) is not int or not 1 <= data["version"] <= VERSION:
         raise ModelFileError(
             f"{name} has version {data.get('version')!r} of the model format, this package reads "
-            f"version {VERSION}: train again or install the package that wrote it."
+            f"versions 1 to {VERSION}: train again or install the package that wrote it."
         )
     checksum = data.pop("checksum", None)
     try:
@@ -191,6 +193,7 @@ def _record(data: dict[str, Any]) -> ModelRecord:
     shape = dict(data["architecture"])
     for key in ("n_features", "n_outputs"):
         _require(type(shape[key]) is int, f"{key} is no integer")
+    _require("activation" not in shape or data["version"] >= 2, "steps only before version 2")
     architecture = Architecture.create(shape.pop("n_features"), shape.pop("n_outputs"), **shape)
     network = Network(
         architecture,
@@ -240,6 +243,11 @@ def _record(data: dict[str, Any]) -> ModelRecord:
         _decode(data["extra"]),
         _decode(certificate),
     )
+
+
+def _activations(shape: Architecture) -> dict[str, Any]:
+    """What the hidden layers do, where they are no steps."""
+    return {"activation": [rule.name for rule in shape.activations]} if shape.activations else {}
 
 
 def _check_certificate(certificate: Any, n_features: int) -> Any:

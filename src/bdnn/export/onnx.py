@@ -8,6 +8,7 @@ feature.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from bdnn.export.boundary import boundary_inputs, random_inputs
 from bdnn.export.inputs import InputFormat
 from bdnn.export.json import ModelRecord
 from bdnn.scaling import Scaler
+from bdnn.stepwise import unrolled
 
 _OPSET = 18
 _IR_VERSION = 9
@@ -33,6 +35,7 @@ def to_onnx(record: ModelRecord) -> bytes:
     UnsupportedFeatureError
         If the package ``onnx`` is missing.
     """
+    record = replace(record, network=unrolled(record.network, "export to ONNX"))
     onnx = _import("onnx")
     graph = _Graph(onnx)
     values = _scale(graph, record.scaler)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bdnn.activation import FloatArray
+from bdnn.activation import Activation, FloatArray
 from bdnn.export.json import ModelRecord
 from bdnn.network import Network
 
@@ -42,8 +42,11 @@ def to_rules(record: ModelRecord) -> str:
             if is_last
             else [_unit(k, i, shape.n_layers) for i in range(len(W))]
         )
+        rule = shape.activation_of(k - 1)
         lines += [
             f"{unit} if {_sum(row, names)} >= {limit:.10g}"
+            if rule.is_step
+            else f"{unit} = {_values(rule, np.atleast_1d(limit))}, of {_sum(row, names)}"
             for unit, row, limit in zip(units, W, t, strict=True)
         ]
         names = units
@@ -57,6 +60,15 @@ def to_rules(record: ModelRecord) -> str:
 def _unit(layer: int, place: int, n_layers: int) -> str:
     """Name a hidden unit; with one hidden layer a letter less."""
     return f"h{place + 1}" if n_layers == 2 else f"h{layer}.{place + 1}"
+
+
+def _values(rule: Activation, limits: FloatArray) -> str:
+    """What a unit of several values is, and from which sum on."""
+    starts = [
+        f"{value} from {limit:.10g}"
+        for value, limit in zip(rule.values[1:], limits.tolist(), strict=True)
+    ]
+    return ", ".join([f"{rule.values[0]} below", *starts])
 
 
 def _sum(row: FloatArray, names: Sequence[str]) -> str:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bdnn.activation import BoolArray, FloatArray
+from bdnn.formulation.discrete import LayerLevels
 from bdnn.formulation.weights import LayerWeights
 from bdnn.program import IndexArray, Program
 
@@ -24,7 +25,7 @@ from bdnn.program import IndexArray, Program
 class Products:
     """Variables ``s[i, l, j] = W[l, j] * u[i, j]``: sample, unit, input of the layer."""
 
-    layer: LayerWeights
+    layer: LayerWeights | LayerLevels
     u: IndexArray
     s: IndexArray
 
@@ -32,7 +33,7 @@ class Products:
     def add(
         cls,
         program: Program,
-        layer: LayerWeights,
+        layer: LayerWeights | LayerLevels,
         u: IndexArray,
         *,
         needs_upper: BoolArray,

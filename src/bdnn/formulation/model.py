@@ -11,9 +11,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bdnn.activation import BoolArray, FloatArray, weighted_sums
+from bdnn.activation import Activation, BoolArray, FloatArray, weighted_sums
 from bdnn.architecture import ThresholdKind, WeightSet
+from bdnn.errors import ModelError
 from bdnn.formulation.bounds import LayerBounds, layer_bounds
+from bdnn.formulation.discrete import (
+    LayerLevels,
+    unit_of_levels,
+    value_range,
+    weighed_products,
+)
 from bdnn.formulation.layers import Steps
 from bdnn.formulation.loss import OutputLoss
 from bdnn.formulation.mccormick import Products
@@ -39,7 +46,7 @@ class NetworkModel:
     reductions : Reductions
         Those in use.
     program : Program
-    layers : tuple of LayerWeights
+    layers : tuple of LayerWeights or LayerLevels
     steps : tuple of Steps
     products : tuple of Products
         One per layer but the first.
@@ -53,7 +60,7 @@ class NetworkModel:
     problem: TrainingProblem
     reductions: Reductions
     program: Program
-    layers: tuple[LayerWeights, ...]
+    layers: tuple[LayerWeights | LayerLevels, ...]
     steps: tuple[Steps, ...]
     products: tuple[Products, ...]
     loss: OutputLoss
@@ -101,7 +108,7 @@ class NetworkModel:
         program = Program()
         widths = (*architecture.widths[:-1], loss.cost_on.shape[1])
         n_samples = len(loss.cost_on)
-        layers: list[LayerWeights] = []
+        layers: list[LayerWeights | LayerLevels] = []
         steps: list[Steps] = []
         products: list[Products] = []
         dual_norms: DualNorms | None = None
@@ -111,37 +118,47 @@ class NetworkModel:
             bounds = _bounds(
                 problem, k, weights, (n_samples, widths[k - 1]), robust, signed=signed, eps=eps
             )
-            layer = LayerWeights.add(
-                program,
-                k,
-                (widths[k], widths[k - 1]),
-                weights,
-                architecture.thresholds,
-                bounds,
-                signed=signed,
-            )
-            step = Steps.add_activations(program, layer, n_samples)
+            size, rule = (widths[k], widths[k - 1]), architecture.activation_of(k - 1)
+            layer: LayerWeights | LayerLevels
+            if rule.is_step:
+                layer = LayerWeights.add(
+                    program, k, size, weights, architecture.thresholds, bounds, signed=signed
+                )
+                step = Steps.add_activations(program, layer, n_samples)
+            else:
+                layer = LayerLevels.add(
+                    program, k, size, weights, architecture.thresholds, bounds, rule
+                )
+                step = Steps.add_activations(program, layer.steps, n_samples)
+                layer.add_levels(program, step.u)
             needs_active = needs_inactive = np.ones(step.u.shape, dtype=bool)
             if is_output and reductions.one_sided:
                 needs_active = loss.cost_on < loss.cost_off
                 needs_inactive = loss.cost_on > loss.cost_off
             if k == 1:
-                terms, values = layer.W[None, :, :], (problem.inputs / bounds.unit)[:, None, :]
+                terms, values = step.layer.W[None, :, :], (problem.inputs / bounds.unit)[:, None, :]
                 # Every input has its rows, all inputs of a cluster with the same activations.
-                rows = Steps(layer, step.u[groups])
+                rows = Steps(step.layer, step.u[groups])
                 needs_active, needs_inactive = needs_active[groups], needs_inactive[groups]
             else:
                 rows = step
+                below = architecture.activation_of(k - 2)
                 product = Products.add(
                     program,
-                    layer,
+                    replace(layer, W=np.repeat(layer.W, below.n_thresholds, axis=1)),
                     steps[-1].u,
-                    needs_upper=needs_active,
-                    needs_lower=needs_inactive,
+                    needs_upper=needs_active[:, :: rule.n_thresholds],
+                    needs_lower=needs_inactive[:, :: rule.n_thresholds],
                 )
                 products.append(product)
-                terms, values = product.s, np.ones(1)
+                terms, values = weighed_products(product.s, layer.W, below, bounds.unit)
+                terms = np.repeat(terms, rule.n_thresholds, axis=1)
             if k == 1 and robust is not None:
+                if not isinstance(layer, LayerWeights):
+                    raise ModelError(
+                        f"activation '{rule.name}' cannot be held within a radius: use "
+                        "activation 'step', or no radius."
+                    )
                 dual_norms = DualNorms.add(program, layer, robust)
                 dual_norms.add_rows(program, rows, values, needs_active, needs_inactive)
             else:
@@ -190,7 +207,7 @@ class NetworkModel:
 
     def lift(self, network: Network) -> FloatArray | None:
         """Turn a network into a start, None if it cannot keep the model's margin or groups."""
-        on = network.activations(self.problem.inputs)
+        on = self._switches(network)
         first = np.unique(self.groups, return_index=True)[1]
         if not (on[0] == on[0][first][self.groups]).all():
             return None
@@ -214,8 +231,24 @@ class NetworkModel:
                 self.dual_norms.lift(start)
             if k > 0:
                 self.products[k - 1].lift(start)
-            values = on[k].astype(float)
+            values = layer.values(on[k]) if isinstance(layer, LayerLevels) else on[k].astype(float)
         return start
+
+    def _switches(self, network: Network) -> list[BoolArray]:
+        """Which units, or which of their thresholds, are reached in every layer."""
+        inputs = self.problem.inputs
+        if not network.architecture.activations:
+            return network.activations(inputs)
+        return [
+            layer.switches(sums, t) if isinstance(layer, LayerLevels) else taken
+            for layer, sums, taken, t in zip(
+                self.layers,
+                network.preactivations(inputs),
+                network.activations(inputs),
+                network.thresholds,
+                strict=True,
+            )
+        ]
 
     def _better_output(
         self, network: Network, on: BoolArray
@@ -240,16 +273,17 @@ def _bounds(
 ) -> LayerBounds:
     """Bounds of layer ``k``, whose inputs are the samples (k = 1) or activations of this shape."""
     thresholds: ThresholdKind = problem.architecture.thresholds
-    low, high = weight_range(weights, signed=signed)
+    rule: Activation = problem.architecture.activation_of(k - 1)
+    box = weight_range(weights, signed=signed)
     if k == 1:
-        unit, exact, lowest, highest = first_layer_bounds(
-            problem.inputs, weights, (low, high), robust
-        )
+        whole, exact, lowest, highest = first_layer_bounds(problem.inputs, weights, box, robust)
     else:
-        unit, exact = 1.0, weights.integer
+        whole, exact = 1.0, weights.integer
         n_samples, width = shape
-        lowest = np.full(n_samples, width * min(low, 0.0))
-        highest = np.full(n_samples, width * max(high, 0.0))
+        low, high = value_range(box, problem.architecture.activation_of(k - 2).values)
+        lowest, highest = np.full(n_samples, width * low), np.full(n_samples, width * high)
+    unit, exact = unit_of_levels(whole, exact=exact, rule=rule, kind=thresholds)
+    lowest, highest = lowest * (whole / unit), highest * (whole / unit)
     return layer_bounds(
         lowest,
         highest,
@@ -257,7 +291,7 @@ def _bounds(
         exact=exact,
         thresholds=thresholds,
         eps=eps,
-        normalised=not weights.integer,
+        normalised=not weights.integer and rule.thresholds is None,
     )
 
 

@@ -45,4 +45,5 @@ class Reductions:
             self.one_output and architecture.n_outputs == 2 and architecture.thresholds == "neuron"
         )
         signed = self.signed and one_output and bool(architecture.hidden)
+        signed = signed and architecture.activation_of(len(architecture.hidden) - 1).is_step
         return replace(self, one_output=one_output, signed=signed)

@@ -13,7 +13,7 @@ from bdnn.program import IndexArray, Program, interleave
 
 # A solver's network keeps the margin up to the solver's tolerance and is a good start all the
 # same: solvers take starts that break a row by ten times as much.
-_TOLERANCE = 1e-7
+TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class LayerWeights:
         unit, margin = self.bounds.unit, self.bounds.margin
         sums, t = sums / unit, t / unit
         if not self.weights.integer:
-            scale = self._scale(W, t)
+            scale = self.scale(W, t)
             W, t, sums = W * scale[:, None], t * scale, sums * scale
         below = np.where(on, -np.inf, sums).max(axis=0, initial=-np.inf) + margin
         above = np.where(on, sums, np.inf).min(axis=0, initial=np.inf)
@@ -111,7 +111,7 @@ class LayerWeights:
             np.maximum(below, self.bounds.threshold[0]),
             np.minimum(above, self.bounds.threshold[1]),
         )
-        if (low > high + _TOLERANCE).any():
+        if (low > high + TOLERANCE).any():
             return False
         wanted = t + margin / 2
         if self.bounds.exact:
@@ -123,7 +123,7 @@ class LayerWeights:
             x[self.t] = np.clip(wanted, low, np.maximum(low, high))
         return True
 
-    def _scale(self, W: FloatArray, t: FloatArray) -> FloatArray:
+    def scale(self, W: FloatArray, t: FloatArray) -> FloatArray:
         """Factors that blow units up to the box: the wider the weights, the wider the margin."""
         largest = np.abs(W).max(axis=1, initial=0.0)
         if self.kind == "layer":

@@ -22,6 +22,7 @@ from bdnn.robustness.domain import Domain
 from bdnn.robustness.norms import check_norm, check_radius, check_units
 from bdnn.robustness.recheck import holds
 from bdnn.scaling import Scaler
+from bdnn.stepwise import unrolled
 
 if TYPE_CHECKING:
     from bdnn.robustness.surroundings import Surroundings
@@ -100,6 +101,7 @@ class Certificate:
         DataError
             If it is about another model.
         """
+        network = unrolled(network, "robustness")
         if self.model != fingerprint(network, scaler):
             raise DataError(
                 f"the certificate is about another model (fingerprint {self.model[:12]}): check it "

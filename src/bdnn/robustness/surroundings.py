@@ -22,6 +22,7 @@ from bdnn.network import Network
 from bdnn.robustness.domain import Domain
 from bdnn.robustness.norms import SLACK, Norm, Units, check_norm, check_units, length
 from bdnn.scaling import Scaler
+from bdnn.stepwise import unrolled
 
 # Where the scaler cuts off; beyond it nothing changes any more.
 _LARGEST_SCALED = 2.0**30
@@ -72,7 +73,8 @@ class Surroundings:
         units: str = "scaled",
         domain: Domain | None = None,
     ) -> Surroundings:
-        """Look around samples."""
+        """Look around samples; units of several values are taken for several steps."""
+        network = unrolled(network, "robustness")
         if not (np.isfinite(scaler.factor) & (scaler.factor != 0)).all():
             raise ModelError(
                 "a scaler with a factor of 0 says nothing about raw inputs: train the model again."

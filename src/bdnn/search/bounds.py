@@ -19,6 +19,7 @@ and kind of thresholds. With ``d`` units in the first hidden layer:
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -53,6 +54,7 @@ def lower_bound(problem: TrainingProblem, *, seconds: float = 1.0) -> Bound:
 def lower_bounds(problem: TrainingProblem, *, seconds: float = 1.0) -> list[Bound]:
     """All bounds that apply to the architecture, simplest argument first."""
     bounds = [Bound(problem.conflict_bound, "data conflicts")]
+    problem = _of_steps(problem)
     hidden = problem.architecture.hidden
     if len(problem.inputs) == 0:
         return bounds
@@ -69,6 +71,21 @@ def lower_bounds(problem: TrainingProblem, *, seconds: float = 1.0) -> list[Boun
             return [*bounds, Bound(listed, "all weights of one unit")]
         bounds.append(Bound(_half_space_bound(problem, seconds), "half-space certificates"))
     return bounds
+
+
+def _of_steps(problem: TrainingProblem) -> TrainingProblem:
+    """A problem of steps whose networks do all that units of several values can do.
+
+    A unit of L thresholds is a choice among the L + 1 states of L steps with equal weights.
+    """
+    shape = problem.architecture
+    if not shape.activations:
+        return problem
+    widths = tuple(
+        units * shape.activation_of(k).n_thresholds for k, units in enumerate(shape.hidden)
+    )
+    steps = replace(shape, hidden=widths, thresholds="neuron", activations=())
+    return replace(problem, architecture=steps)
 
 
 def _pattern_bound(problem: TrainingProblem, width: int) -> float:

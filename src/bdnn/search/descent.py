@@ -20,7 +20,7 @@ from bdnn.errors import ModelError
 from bdnn.network import Network
 from bdnn.parallel import run_tasks
 from bdnn.problem import TrainingProblem
-from bdnn.search.loading import load_annealing, load_moves
+from bdnn.search.loading import load_annealing, load_moves, name_of_moves
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import Objective
 from bdnn.search.starts import Start, make_start
@@ -115,9 +115,9 @@ def descend(
             f"restarts, max_sweeps and seconds must be positive, got {restarts}, {max_sweeps} and "
             f"{seconds}: raise them."
         )
-    load_moves()
+    load_moves(name_of_moves(problem.architecture))
     if objective.order[0] != "loss":
-        load_annealing()
+        load_annealing(name_of_moves(problem.architecture))
     root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     share = 1.0 if len(objective.order) == 1 else 0.75
     board = _Board(problem, target, seconds * share, max_sweeps, on_progress)

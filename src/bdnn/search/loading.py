@@ -10,30 +10,40 @@ import numpy as np
 
 from bdnn.architecture import Architecture
 from bdnn.problem import TrainingProblem
+from bdnn.search.moving import (
+    anneal_hidden,
+    anneal_outputs,
+    improve,
+    move_layer_threshold,
+    redraw,
+    try_zero,
+)
 from bdnn.search.state import SearchState
 
 
-def load_moves() -> None:
+def load_moves(activation: str = "step") -> None:
     """Load what a descent calls."""
-    from bdnn.search.moves.sweep import improve_units, move_layer_threshold, redraw
+    state, rng = _smallest_state(activation), np.random.default_rng(0)
+    improve(state, np.arange(2), rng, 1, 0)
+    for k in range(2):
+        move_layer_threshold(state, k, rng, 1)
+        redraw(state, k, k, rng)
 
-    s, rng = _smallest_state().arrays, np.random.default_rng(0)
-    improve_units(s, np.zeros(1, dtype=np.int64), rng, 1, 0)
-    move_layer_threshold(s, 0, rng, 1)
-    redraw(s, 0, 0, rng)
 
-
-def load_annealing() -> None:
+def load_annealing(activation: str = "step") -> None:
     """Load what second objectives call."""
-    from bdnn.search.moves.annealing import anneal_hidden, anneal_outputs, try_zero
-
-    s, rng = _smallest_state().arrays, np.random.default_rng(0)
-    anneal_hidden(s, np.zeros(1, dtype=np.int64), 0.0, rng)
-    anneal_outputs(s, 0.0, rng)
-    try_zero(s, np.zeros(1, dtype=np.int64), 0.0)
+    state, rng = _smallest_state(activation), np.random.default_rng(0)
+    anneal_hidden(state, np.zeros(1, dtype=np.int64), 0.0, rng)
+    anneal_outputs(state, 0.0, rng)
+    try_zero(state, np.arange(2), 0.0)
 
 
-def _smallest_state() -> SearchState:
-    shape = Architecture.create(1, 1, hidden=(1,))
+def name_of_moves(architecture: Architecture) -> str:
+    """Activation whose moves a search on an architecture needs."""
+    return "ternary" if architecture.activations else "step"
+
+
+def _smallest_state(activation: str) -> SearchState:
+    shape = Architecture.create(1, 1, hidden=(1,), activation=activation)
     problem = TrainingProblem(shape, np.zeros((1, 1)), np.ones((1, 1)))
     return SearchState(problem, problem.constant_network())

@@ -16,7 +16,8 @@ import numpy as np
 from bdnn.errors import ModelError
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
-from bdnn.search.loading import load_annealing, load_moves
+from bdnn.search.loading import load_annealing, load_moves, name_of_moves
+from bdnn.search.moving import anneal_hidden, anneal_outputs, improve, try_zero
 from bdnn.search.objective import Objective, output_margins
 from bdnn.search.state import SearchState
 
@@ -73,9 +74,9 @@ def widen_margin(
         )
     if not seconds > 0:
         raise ModelError(f"seconds must be positive, got {seconds}: raise it.")
-    load_annealing()
+    load_annealing(name_of_moves(problem.architecture))
     if "sparsity" in objective.order:
-        load_moves()
+        load_moves(name_of_moves(problem.architecture))
     deadline = time.monotonic() + seconds
     rng = np.random.default_rng(seed)
     order = objective.order
@@ -100,8 +101,6 @@ def _anneal(
     sweeps: int,
     on_progress: Callable[[Network, tuple[float, ...]], bool] | None,
 ) -> Network:
-    from bdnn.search.moves.annealing import anneal_hidden, anneal_outputs
-
     state = SearchState(problem, network, objective.goal(problem))
     s = state.arrays
     if "sparsity" in objective.order:
@@ -115,11 +114,11 @@ def _anneal(
     started, done = time.monotonic(), 0
     while done < sweeps and time.monotonic() < deadline:
         temperature = heat * (1.0 - (done + 1) / sweeps) ** 2
-        anneal_outputs(s, temperature, rng)
+        anneal_outputs(state, temperature, rng)
         units = rng.permutation(hidden)
         for first in range(0, hidden, size):
             if time.monotonic() < deadline:
-                anneal_hidden(s, units[first : first + size], temperature, rng)
+                anneal_hidden(state, units[first : first + size], temperature, rng)
         state.refresh()
         done += 1
         # Cooling must end before the time does: plan fewer sweeps once their pace is known.
@@ -189,9 +188,6 @@ def _remove_weights(
     deadline: float,
 ) -> Network:
     """Set weights to zero in random order, then move along plateaus and try the others again."""
-    from bdnn.search.moves.annealing import try_zero
-    from bdnn.search.moves.sweep import improve_units
-
     earlier = Objective(objective.order[:-1], objective.wanted_margin)
     state = SearchState(problem, network, earlier.goal(problem))
     s = state.arrays
@@ -205,7 +201,7 @@ def _remove_weights(
         for first in range(0, len(positions), size):
             if time.monotonic() >= deadline:
                 return best
-            try_zero(s, positions[first : first + size], 1e-9 * max(1.0, abs(state.cost)))
+            try_zero(state, positions[first : first + size], 1e-9 * max(1.0, abs(state.cost)))
         state.refresh()
         candidate = state.to_network()
         # Rounding in sums of continuous weights may have moved an input across a threshold.
@@ -217,6 +213,6 @@ def _remove_weights(
         for unit in rng.permutation(state.n_units):
             if time.monotonic() >= deadline:
                 return best
-            improve_units(s, np.array([unit]), rng, 1, 2)
+            improve(state, np.array([unit]), rng, 1, 2)
         state.refresh()
     return best

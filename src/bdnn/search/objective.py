@@ -82,6 +82,7 @@ class Objective:
         positive = problem.mass[problem.mass > 0]
         smallest = float(positive.min(initial=np.inf)) if positive.size else 1.0
         width, limit = problem.architecture.widths[-2], problem.architecture.weights[-1].limit
+        limit *= _largest_value(problem.architecture)
         worst = {
             "loss": total * problem.architecture.n_outputs,
             "error": total,
@@ -103,7 +104,15 @@ class Objective:
 def default_margin(architecture: Architecture) -> float:
     """Output margin worth having: grows with the square root of the last hidden width."""
     width = architecture.hidden[-1] if architecture.hidden else 1
-    return float(np.ceil(2.0 * np.sqrt(width)) * architecture.weights[-1].limit)
+    values = architecture.activation_of(len(architecture.hidden) - 1).values
+    reach = architecture.weights[-1].limit * (values[-1] - values[0])
+    return float(np.ceil(2.0 * np.sqrt(width)) * reach)
+
+
+def _largest_value(architecture: Architecture) -> int:
+    """Largest absolute value of a unit of the last hidden layer."""
+    values = architecture.activation_of(len(architecture.hidden) - 1).values
+    return max(abs(value) for value in values)
 
 
 def output_margins(problem: TrainingProblem, network: Network) -> FloatArray:

@@ -11,9 +11,16 @@ from __future__ import annotations
 import numpy as np
 
 from bdnn.activation import FloatArray
+from bdnn.architecture import Architecture
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
-from bdnn.search.kernels.arrays import PER_LAYER, PER_UNIT, THRESHOLD_CODES, Arrays
+from bdnn.search.kernels.arrays import (
+    PER_LAYER,
+    PER_UNIT,
+    THRESHOLD_CODES,
+    Arrays,
+    Levels,
+)
 
 # Distance from the outermost sum to the threshold of a unit that is constant on the data.
 _CLEARANCE = 0.5
@@ -34,6 +41,8 @@ class SearchState:
     ----------
     arrays : Arrays
         What compiled moves work on.
+    levels : Levels or None
+        What hidden units of several values need besides.
     paired : bool
         Whether one output stands for two classes.
     """
@@ -72,6 +81,7 @@ class SearchState:
         )
         if goal is not None:
             self.arrays.goal[:] = goal
+        self.levels = _level_arrays(shape, m) if shape.activations else None
         self.load(network)
 
     @property
@@ -102,39 +112,110 @@ class SearchState:
             else:
                 weights[-1], thresholds[-1] = weights[-1][1:], thresholds[-1][1:]
         self.arrays.weights[:] = np.concatenate([W.ravel() for W in weights])
-        self.arrays.thresholds[:] = np.concatenate(thresholds)
+        if self.levels is None:
+            self.arrays.thresholds[:] = np.concatenate(thresholds)
+        else:
+            self.arrays.thresholds[self.arrays.unit_at[-2] :] = thresholds[-1]
+            for k, t in enumerate(thresholds[:-1]):
+                self._layer_thresholds(k)[:] = t.reshape(len(t), -1)
         self.refresh()
+
+    def _layer_thresholds(self, k: int) -> FloatArray:
+        """Thresholds of a hidden layer of several values, as a view."""
+        assert self.levels is not None
+        first, last = self.arrays.unit_at[k], self.arrays.unit_at[k + 1]
+        return self.levels.thresholds[first:last, : self.levels.counts[k]]
+
+    def thresholds_of(self, k: int, unit: int) -> FloatArray:
+        """Thresholds of a unit of layer ``k``, as a view."""
+        if self.levels is None or k == len(self.levels.counts):
+            return self.arrays.thresholds[unit : unit + 1]
+        return self.levels.thresholds[unit, : self.levels.counts[k]]
+
+    def is_scalable(self, k: int) -> bool:
+        """Whether thresholds of layer ``k`` may be multiplied by a number."""
+        return self.levels is None or k == len(self.levels.counts) or not self.levels.fixed[k]
 
     def refresh(self) -> None:
         """Compute all sums anew, in the order of additions that :class:`Network` uses."""
-        from bdnn.search.kernels.backend import refresh
+        from bdnn.search.kernels.backend import refresh, refresh_levels
 
-        refresh(self.arrays, 0)
+        if self.levels is None:
+            refresh(self.arrays, 0)
+        else:
+            refresh_levels(self.arrays, self.levels, 0)
 
-    def snapshot(self) -> tuple[FloatArray, FloatArray]:
+    @property
+    def top(self) -> Arrays:
+        """The outputs of a network of several values as a network of its own, in shared memory."""
+        assert self.levels is not None
+        s = self.arrays
+        last, weight_at = s.unit_at[-3:-1], s.weight_at[-2]
+        return s._replace(
+            inputs=self.levels.values[last[0] : last[1]],
+            widths=s.widths[-2:],
+            weights=s.weights[weight_at:],
+            weight_at=s.weight_at[-2:] - weight_at,
+            thresholds=s.thresholds[last[1] :],
+            unit_at=s.unit_at[-2:] - last[1],
+            sums=s.sums[last[1] :],
+            on=s.on[last[1] :],
+            value_at=s.value_at[-2:].copy(),
+            frozen=s.frozen[weight_at:],
+        )
+
+    def snapshot(self) -> tuple[FloatArray, ...]:
         """Copy weights and thresholds."""
-        return self.arrays.weights.copy(), self.arrays.thresholds.copy()
+        levels = () if self.levels is None else (self.levels.thresholds.copy(),)
+        return self.arrays.weights.copy(), self.arrays.thresholds.copy(), *levels
 
-    def restore(self, snapshot: tuple[FloatArray, FloatArray]) -> None:
+    def restore(self, snapshot: tuple[FloatArray, ...]) -> None:
         """Go back to copied weights and thresholds."""
-        self.arrays.weights[:], self.arrays.thresholds[:] = snapshot
+        self.arrays.weights[:], self.arrays.thresholds[:] = snapshot[:2]
+        if self.levels is not None:
+            self.levels.thresholds[:] = snapshot[2]
         self.refresh()
 
     def centre_thresholds(self) -> None:
         """Put every threshold midway between the sums on its two sides; no activation changes."""
         s = self.arrays
         kind = s.threshold_kind[0]
+        steps_from = 0 if self.levels is None else int(s.unit_at[-2])
+        if self.levels is not None:
+            self._centre_levels()
         if kind == PER_UNIT:
-            for r in range(self.n_units):
+            for r in range(steps_from, self.n_units):
                 s.thresholds[r] = _middle(s.sums[r], s.thresholds[r], -np.inf, np.inf)
         elif kind == PER_LAYER:
             for k, weights in enumerate(self.problem.architecture.weights):
                 first, last = s.unit_at[k], s.unit_at[k + 1]
+                if first < steps_from:
+                    continue
                 # Continuous weights scale with a shared threshold, which lies in [-1, 1].
                 limit = np.inf if weights.integer else 1.0
                 s.thresholds[first:last] = _middle(
                     s.sums[first:last], s.thresholds[first], -limit, limit
                 )
+
+    def _centre_levels(self) -> None:
+        """The same for hidden units of several values; fixed distances are left alone."""
+        s, levels = self.arrays, self.levels
+        assert levels is not None
+        for k in range(len(levels.counts)):
+            if levels.fixed[k] or s.threshold_kind[0] not in (PER_UNIT, PER_LAYER):
+                continue
+            thresholds = self._layer_thresholds(k)
+            sums = s.sums[s.unit_at[k] : s.unit_at[k + 1]]
+            shared = s.threshold_kind[0] == PER_LAYER
+            is_real = s.value_at[k] == s.value_at[k + 1]
+            limit = 1.0 if shared and is_real else np.inf
+            groups = [slice(None)] if shared else [slice(r, r + 1) for r in range(len(sums))]
+            for rows in groups:
+                for level in range(thresholds.shape[1]):
+                    old = float(thresholds[rows, level][0])
+                    thresholds[rows, level] = _middle(sums[rows], old, -limit, limit)
+                # Where a threshold stays, one of its neighbours may have gone past it.
+                thresholds[rows] = np.maximum.accumulate(thresholds[rows], axis=1)
 
     def to_network(self) -> Network:
         """Make a network; a paired output gets its exact complement beside it."""
@@ -147,11 +228,33 @@ class SearchState:
             s.thresholds[first:last]
             for first, last in zip(s.unit_at[:-1], s.unit_at[1:], strict=True)
         ]
+        if self.levels is not None:
+            for k, count in enumerate(self.levels.counts):
+                t = self._layer_thresholds(k)
+                thresholds[k] = t[:, 0] if count == 1 else t
         if self.paired:
             weights[-1] = np.concatenate((-weights[-1], weights[-1]))
             before = -np.nextafter(thresholds[-1], -np.inf)
             thresholds[-1] = np.concatenate((before, thresholds[-1]))
         return Network(self.problem.architecture, tuple(weights), tuple(thresholds))
+
+
+def _level_arrays(shape: Architecture, n_inputs: int) -> Levels:
+    rules = [shape.activation_of(k) for k in range(len(shape.hidden))]
+    most = max(rule.n_thresholds for rule in rules)
+    units = sum(shape.hidden)
+    sets, offsets = np.zeros((len(rules), most + 1)), np.zeros((len(rules), most))
+    for k, rule in enumerate(rules):
+        sets[k, : len(rule.values)] = rule.values
+        offsets[k, : rule.n_thresholds] = rule.offsets
+    return Levels(
+        thresholds=np.full((units, most), np.inf),
+        values=np.zeros((units, n_inputs)),
+        sets=sets,
+        counts=np.array([rule.n_thresholds for rule in rules], dtype=np.int64),
+        offsets=offsets,
+        fixed=np.array([rule.thresholds is not None for rule in rules]),
+    )
 
 
 def _middle(sums: FloatArray, threshold: float, low: float, high: float) -> float:

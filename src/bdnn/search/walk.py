@@ -17,6 +17,7 @@ import numpy as np
 from bdnn.activation import FloatArray
 from bdnn.network import Network
 from bdnn.search.kernels.arrays import PER_LAYER, PER_UNIT, IntArray
+from bdnn.search.moving import anneal_outputs, improve, move_layer_threshold, redraw
 from bdnn.search.state import SearchState
 
 # Sweeps without gain before prices are raised: plateau moves need a few to find the way down.
@@ -135,12 +136,9 @@ class Walk:
         self._lowest, self._stalled = self.state.cost, 0
 
     def _sweep(self) -> None:
-        from bdnn.search.moves.annealing import anneal_outputs
-        from bdnn.search.moves.sweep import improve_units, move_layer_threshold
-
         s = self.state.arrays
         if s.goal[1] != 0.0 or s.goal[2] != 0.0:
-            anneal_outputs(s, 0.0, self.rng)
+            anneal_outputs(self.state, 0.0, self.rng)
         m = s.sums.shape[1]
         passes = _PASSES if m <= _MANY_INPUTS else 1
         for k in range(len(s.widths) - 2, -1, -1):
@@ -150,20 +148,18 @@ class Walk:
             for first in range(0, len(units), size):
                 if self._out_of_time():
                     return
-                improve_units(s, units[first : first + size], self.rng, passes, _EXTRA)
+                improve(self.state, units[first : first + size], self.rng, passes, _EXTRA)
             if s.threshold_kind[0] == PER_LAYER:
-                move_layer_threshold(s, k, self.rng, _LAYER_TRIALS)
+                move_layer_threshold(self.state, k, self.rng, _LAYER_TRIALS)
 
     def kick(self, *, strength: int) -> None:
         """Shake or redraw a few units, and at times the outputs, at whatever cost."""
-        from bdnn.search.moves.sweep import redraw
-
         s = self.state.arrays
         n = self.n_kickable
         for unit in self.rng.choice(n, size=min(strength, n), replace=False):
             k = int(np.searchsorted(s.unit_at, unit, side="right")) - 1
             if self.rng.random() < 0.5:
-                redraw(s, k, unit, self.rng)
+                redraw(self.state, k, unit, self.rng)
             else:
                 self._shake(k, unit, _SHAKE)
         if self.rng.random() < 0.3:
@@ -184,10 +180,11 @@ class Walk:
             w[chosen] = self.rng.choice(values, size=int(chosen.sum()))
             return
         w += size * self.rng.standard_normal(n)
+        thresholds = self.state.thresholds_of(k, unit)
         if s.threshold_kind[0] == PER_UNIT:
-            s.thresholds[unit] += size * self.rng.standard_normal()
+            thresholds += size * self.rng.standard_normal()
         largest = np.abs(w).max()
         if largest > 1.0:
             w /= largest
-            if s.threshold_kind[0] == PER_UNIT:
-                s.thresholds[unit] /= largest
+            if s.threshold_kind[0] == PER_UNIT and self.state.is_scalable(k):
+                thresholds /= largest

@@ -16,6 +16,8 @@ from bdnn.network import Network
 from bdnn.problem import TrainingProblem
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.result import relative_gap
+from bdnn.stepwise import has_twin
+from bdnn.training.discrete import check_levels, train_twin
 from bdnn.training.result import Progress, Trained, TrainingResult
 
 ProgressHandler = Callable[[Progress], bool | None]
@@ -249,6 +251,7 @@ class AbstractMethod(ABC):
 
     name: ClassVar[str]
     uses_validation: ClassVar[bool] = False
+    trains_levels: ClassVar[bool] = False
 
     def train(
         self,
@@ -293,6 +296,18 @@ class AbstractMethod(ABC):
                 f"method '{self.name}' makes no choice by validation, got samples for it: leave "
                 "validation_fraction at 0 or use method 'auto'."
             )
+        if problem.architecture.activations and has_twin(problem.architecture):
+            return train_twin(
+                self,
+                problem,
+                validation=validation,
+                start=start,
+                budget=budget,
+                solver=solver,
+                on_progress=on_progress,
+            )
+        if not self.trains_levels:
+            check_levels(problem, self.name)
         unit = problem.weight_unit
 
         def tell(moment: Progress) -> bool | None:

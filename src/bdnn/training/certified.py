@@ -30,6 +30,7 @@ from bdnn.search.embedding import embed
 from bdnn.search.overlaps import overlap_bound
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import choose_solver, get_solver
+from bdnn.stepwise import unrolled
 from bdnn.training.base import AbstractMethod, Recorder
 from bdnn.training.exact import ExactSolve
 from bdnn.training.result import Trained
@@ -95,7 +96,8 @@ class CertifiedProblem(TrainingProblem):
 
     def is_certified(self, network: Network) -> BoolArray:
         """Tell which samples get their own class in their whole ball."""
-        around = replace(self.around, network=network, classes=self.labels)
+        steps = unrolled(network, "certified training")
+        around = replace(self.around, network=steps, classes=self.labels)
         return is_guaranteed(around, self.radius)
 
     def loss(self, network: Network) -> float:

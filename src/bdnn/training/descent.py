@@ -65,6 +65,7 @@ class Descent(AbstractMethod):
 
     name: ClassVar[str] = "descent"
     uses_validation: ClassVar[bool] = True
+    trains_levels: ClassVar[bool] = True
 
     def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
         search = Search.prepare(recorder, self)
@@ -130,7 +131,10 @@ class Search:
         recorder = self.recorder
         self.raise_bound()
         deadline = recorder.seconds + seconds
-        if not wait_until_ready(lambda: recorder.heartbeat("load") or recorder.seconds > deadline):
+        levels = bool(recorder.problem.architecture.activations)
+        if not wait_until_ready(
+            lambda: recorder.heartbeat("load") or recorder.seconds > deadline, levels=levels
+        ):
             return self._run_uncompiled()
         self._begin(seconds)
         quiet = 0
@@ -242,7 +246,8 @@ class Search:
         """A shallow network's copy where that is better: depth never has to hurt."""
         recorder = self.recorder
         shape = recorder.problem.architecture
-        if len(shape.hidden) < 2 or not all(weights.zero for weights in shape.weights):
+        is_copyable = not shape.activations and all(weights.zero for weights in shape.weights)
+        if len(shape.hidden) < 2 or not is_copyable:
             return self.best
         shallow = replace(
             shape, hidden=shape.hidden[:1], weights=(shape.weights[0], shape.weights[-1])

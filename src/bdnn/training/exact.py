@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import ClassVar
 
 from bdnn.activation import FloatArray
@@ -15,6 +16,7 @@ from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import choose_solver, get_solver
 from bdnn.solvers.result import Limits, SolveResult, SolverEvent, Termination
 from bdnn.training.base import AbstractMethod, Recorder
+from bdnn.training.discrete import check_levels
 from bdnn.training.repair import repair
 from bdnn.training.result import Trained
 from bdnn.training.robust import promised
@@ -52,10 +54,13 @@ class Exact(AbstractMethod):
     robust_norm: str = "linf"
 
     name: ClassVar[str] = "exact"
+    trains_levels: ClassVar[bool] = True
 
     def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
         if isinstance(solver, str) and solver != "auto":
             get_solver(solver).check_available()  # before the work of building
+        if self.robust_radius is not None:
+            check_levels(recorder.problem, self.name)
         robust = promised(recorder, self.robust_radius, self.robust_norm, solver)
         return self._solve(recorder, solver, robust)
 
@@ -80,7 +85,12 @@ class Exact(AbstractMethod):
 
 def program_size(problem: TrainingProblem) -> int:
     """Number of products of a weight with an input, of which the rows of the program are made."""
-    return problem.architecture.n_weights * len(problem.inputs)
+    shape = problem.architecture
+    if not shape.activations:
+        return shape.n_weights * len(problem.inputs)
+    counts = [1, *(shape.activation_of(k).n_thresholds for k in range(shape.n_layers))]
+    sizes = [width * count for width, count in zip(shape.widths, counts, strict=True)]
+    return sum(a * b for a, b in pairwise(sizes)) * len(problem.inputs)
 
 
 class ExactSolve:

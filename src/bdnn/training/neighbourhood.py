@@ -38,7 +38,7 @@ def free_units(model: NetworkModel, start: FloatArray, layer: int, units: IndexA
         if k == layer:
             kept[units] = False
         fix(weights.W[kept])
-        fix(steps.u[:, kept])
+        fix(steps.u[:, np.repeat(kept, steps.u.shape[1] // len(kept))])
         if weights.v is not None:
             fix(weights.v[kept])
         if k > 0:

@@ -77,7 +77,8 @@ class PatternBound:
 def supports(architecture: Architecture) -> bool:
     """Tell whether :func:`pattern_bound` applies: two classes, at most three hidden units."""
     return (
-        architecture.n_outputs == 2
+        not architecture.activations
+        and architecture.n_outputs == 2
         and len(architecture.hidden) <= 1
         and sum(architecture.hidden) <= _MOST_UNITS
     )

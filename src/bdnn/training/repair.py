@@ -20,10 +20,11 @@ from bdnn.network import Network
 def repair(model: NetworkModel, solution: FloatArray) -> Network | None:
     """Find the network of widest margin with the solution's activations, None if there is none.
 
-    Shared thresholds tie units together; there the solver's network is left as it is.
+    Shared thresholds tie units together, and so do several thresholds of one unit; there the
+    solver's network is left as it is.
     """
     problem = model.problem
-    if problem.architecture.thresholds == "layer":
+    if problem.architecture.thresholds == "layer" or problem.architecture.activations:
         return None
     repaired = solution.copy()
     inputs = problem.inputs
@@ -37,7 +38,7 @@ def repair(model: NetworkModel, solution: FloatArray) -> Network | None:
         if layer is model.layers[0]:
             # Inputs of a cluster share their activations.
             on, tied = on[model.groups], tied[model.groups]
-        if not layer.weights.integer:
+        if isinstance(layer, LayerWeights) and not layer.weights.integer:
             scaled = inputs / layer.bounds.unit
             for unit in range(len(layer.W)):
                 rows = tied[:, unit]

@@ -46,6 +46,7 @@ def _facts(record: ModelRecord) -> dict[str, Any]:
         "weights": [kind.name for kind in shape.weights],
         "thresholds": shape.thresholds,
         "ties": shape.ties,
+        "activation": [shape.activation_of(k).name for k in range(len(shape.hidden))],
         "size_bits": int(record.network.size_bits),
         "scale": record.scaler.kind,
         "classes": list(record.classes),

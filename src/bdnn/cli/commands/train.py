@@ -44,6 +44,13 @@ def train(
     ] = "ternary",
     thresholds: Annotated[str, typer.Option(help="neuron, layer or zero.")] = "neuron",
     ties: Annotated[str, typer.Option(help="score or first.")] = "score",
+    activation: Annotated[
+        str,
+        typer.Option(
+            help="step, sign, ternary, levels:N or values:V/V/...; one for all hidden layers, or "
+            "one per hidden layer as in ternary,step."
+        ),
+    ] = "step",
     method: Annotated[
         str | None,
         typer.Option(
@@ -150,6 +157,7 @@ def train(
         weights=weights.split(",") if "," in weights else weights,
         thresholds=thresholds,
         ties=ties,
+        activation=activation.split(",") if "," in activation else activation,
         solver=solver,
         scale=None if scale == "none" else scale,
         time_limit=time_limit,

@@ -16,6 +16,7 @@ from bdnn.export.c.writing.lines import Code
 from bdnn.export.c.writing.self_test import self_test
 from bdnn.export.inputs import InputFormat, choose_format
 from bdnn.export.json import ModelRecord
+from bdnn.stepwise import unrolled
 
 # A factor beyond this would make the difference from the shift a subnormal number that matters,
 # and those some processors flush to zero.
@@ -102,7 +103,7 @@ def export_c(
     data = record.certificate.get("data", {})
     inputs = choose_format(record.scaler, data, kind=input, per_unit=per_unit, limits=limits)
     _check_scaler(record, inputs)
-    plan = make_plan(record.network, record.scaler, inputs)
+    plan = make_plan(unrolled(record.network, "export to C"), record.scaler, inputs)
     code = write_code(plan, record.scaler, inputs, name)
     extra = self_test(record, inputs, name, tests, main=main) if tests else []
     is_real = code.needs_real or not inputs.is_integer

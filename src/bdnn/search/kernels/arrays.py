@@ -60,3 +60,31 @@ class Arrays(NamedTuple):
     frozen: BoolArray
     threshold_kind: IntArray
     goal: FloatArray
+
+
+class Levels(NamedTuple):
+    """What hidden units of several values need besides :class:`Arrays`.
+
+    Their thresholds are here; those of the outputs, which are steps, are with the other arrays.
+
+    Parameters
+    ----------
+    thresholds : array of shape (hidden units, most thresholds)
+        Ascending, infinite where a unit has fewer.
+    values : array of shape (hidden units, n_inputs)
+        What the units are at present.
+    sets : array of shape (hidden layers, most values)
+        Values that units can take, ascending.
+    counts : array of the number of thresholds of a unit, one per hidden layer
+    offsets : array of shape (hidden layers, most thresholds)
+        Distances of the thresholds from a unit's shift, where they are fixed.
+    fixed : boolean array, one entry per hidden layer
+        Whether distances are fixed.
+    """
+
+    thresholds: FloatArray
+    values: FloatArray
+    sets: FloatArray
+    counts: IntArray
+    offsets: FloatArray
+    fixed: BoolArray

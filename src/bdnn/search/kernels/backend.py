@@ -32,6 +32,14 @@ if COMPILED or TYPE_CHECKING:
         total_of,
     )
     from bdnn.search.kernels.forward import commit, gather, output_costs, refresh, unit_gains
+    from bdnn.search.kernels.levels import (
+        commit_levels,
+        gather_levels,
+        level_costs,
+        merit_of_levels,
+        ordered_search,
+        refresh_levels,
+    )
     from bdnn.search.kernels.line import (
         combine,
         line_search,
@@ -59,6 +67,14 @@ else:
         refresh,
         unit_gains,
     )
+    from bdnn.search.kernels.levels_reference import (
+        commit_levels,
+        gather_levels,
+        level_costs,
+        merit_of_levels,
+        ordered_search,
+        refresh_levels,
+    )
     from bdnn.search.kernels.line_reference import (
         combine,
         line_search,
@@ -79,16 +95,22 @@ __all__ = [
     "bracket",
     "combine",
     "commit",
+    "commit_levels",
     "compiled",
     "divide",
     "fill",
     "gather",
+    "gather_levels",
     "input_line",
     "largest_of",
+    "level_costs",
     "line_search",
     "merit_of",
+    "merit_of_levels",
+    "ordered_search",
     "output_costs",
     "refresh",
+    "refresh_levels",
     "shift_by",
     "switch",
     "threshold_search",

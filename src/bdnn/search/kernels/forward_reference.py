@@ -8,18 +8,19 @@ from bdnn.activation import FloatArray, weighted_sums
 from bdnn.search.kernels.arrays import Arrays
 
 
-def _weights(s: Arrays, k: int) -> FloatArray:
+def layer_weights(s: Arrays, k: int) -> FloatArray:
     """Weights of layer ``k`` as a matrix that shares memory with the state."""
     return s.weights[s.weight_at[k] : s.weight_at[k + 1]].reshape(s.widths[k + 1], s.widths[k])
 
 
-def _rows(s: Arrays, k: int) -> slice:
+def layer_rows(s: Arrays, k: int) -> slice:
+    """Lines of the units of layer ``k``."""
     return slice(s.unit_at[k], s.unit_at[k + 1])
 
 
 def output_costs(s: Arrays, shift: FloatArray, cost: FloatArray) -> None:
     """Write the cost of every input, the sums of the outputs being shifted."""
-    rows = _rows(s, len(s.widths) - 2)
+    rows = layer_rows(s, len(s.widths) - 2)
     loss, error, hinge, wanted, first = s.goal
     scores = s.sums[rows] + shift - s.thresholds[rows, None]
     on = scores >= 0.0
@@ -43,21 +44,21 @@ def output_costs(s: Arrays, shift: FloatArray, cost: FloatArray) -> None:
 def refresh(s: Arrays, first: int) -> None:
     """Compute sums, activations and costs anew from layer ``first`` upwards."""
     for k in range(first, len(s.widths) - 1):
-        below = s.inputs if k == 0 else s.on[_rows(s, k - 1)].astype(float)
-        rows = _rows(s, k)
-        s.sums[rows] = weighted_sums(below.T, _weights(s, k)).T
+        below = s.inputs if k == 0 else s.on[layer_rows(s, k - 1)].astype(float)
+        rows = layer_rows(s, k)
+        s.sums[rows] = weighted_sums(below.T, layer_weights(s, k)).T
         s.on[rows] = s.sums[rows] >= s.thresholds[rows, None]
     output_costs(s, np.zeros_like(s.cost_on), s.cost)
 
 
 def _shifts(s: Arrays, k: int, unit: int, change: FloatArray) -> list[FloatArray]:
     """Shifts of the sums of all layers above ``k`` when one of its units changes its values."""
-    shifts = [np.outer(_weights(s, k + 1)[:, unit - s.unit_at[k]], change)]
+    shifts = [np.outer(layer_weights(s, k + 1)[:, unit - s.unit_at[k]], change)]
     for upper in range(k + 1, len(s.widths) - 2):
-        rows = _rows(s, upper)
+        rows = layer_rows(s, upper)
         moved = s.sums[rows] + shifts[-1] >= s.thresholds[rows, None]
         on = np.where(shifts[-1] == 0.0, s.on[rows], moved)
-        shifts.append(_weights(s, upper + 1) @ (on.astype(float) - s.on[rows]))
+        shifts.append(layer_weights(s, upper + 1) @ (on.astype(float) - s.on[rows]))
     return shifts
 
 
@@ -75,14 +76,14 @@ def unit_gains(s: Arrays, k: int, unit: int) -> FloatArray:
 
 def commit(s: Arrays, k: int, unit: int) -> float:
     """Follow a change of a unit's weights or threshold through the layers; return the cost."""
-    below = s.inputs if k == 0 else s.on[_rows(s, k - 1)].astype(float)
-    s.sums[unit] = weighted_sums(below.T, _weights(s, k)[unit - s.unit_at[k], None])[:, 0]
+    below = s.inputs if k == 0 else s.on[layer_rows(s, k - 1)].astype(float)
+    s.sums[unit] = weighted_sums(below.T, layer_weights(s, k)[unit - s.unit_at[k], None])[:, 0]
     on = s.sums[unit] >= s.thresholds[unit]
     change = on.astype(float) - s.on[unit]
     s.on[unit] = on
     if k < len(s.widths) - 2 and change.any():
         for upper, shift in enumerate(_shifts(s, k, unit, change), start=k + 1):
-            rows = _rows(s, upper)
+            rows = layer_rows(s, upper)
             s.sums[rows] += shift
             moved = s.sums[rows] >= s.thresholds[rows, None]
             s.on[rows] = np.where(shift == 0.0, s.on[rows], moved)
@@ -93,5 +94,5 @@ def commit(s: Arrays, k: int, unit: int) -> float:
 def gather(s: Arrays, k: int, gains: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Collect inputs of layer ``k``, one line per weight, and gains, where the gain is not zero."""
     active = np.flatnonzero(gains)
-    below = s.inputs if k == 0 else s.on[_rows(s, k - 1)]
+    below = s.inputs if k == 0 else s.on[layer_rows(s, k - 1)]
     return np.ascontiguousarray(below[:, active], dtype=float), gains[active]

@@ -30,15 +30,15 @@ from bdnn.search.kernels.backend import (
 from bdnn.search.moves.unit import shuffled
 
 # Continuous weights and thresholds move by up to this much at once.
-_REACH = 0.5
+REACH = 0.5
 
 
 @compiled
-def _proposal(s: Arrays, k: int, weight: float, rng: np.random.Generator) -> float:
+def proposal(s: Arrays, k: int, weight: float, rng: np.random.Generator) -> float:
     """Another value for a weight of layer ``k``; in large sets half of the steps are short."""
     first, last = s.value_at[k], s.value_at[k + 1]
     if last == first:
-        return min(1.0, max(-1.0, weight + _REACH * (2.0 * rng.random() - 1.0)))
+        return min(1.0, max(-1.0, weight + REACH * (2.0 * rng.random() - 1.0)))
     value: float = s.values[first + int(rng.random() * (last - first))]
     if rng.random() < 0.5 and last - first > 3:
         value = weight + (1.0 if rng.random() < 0.5 else -1.0)
@@ -47,7 +47,8 @@ def _proposal(s: Arrays, k: int, weight: float, rng: np.random.Generator) -> flo
 
 
 @compiled
-def _accepts(rise: float, temperature: float, rng: np.random.Generator) -> bool:
+def accepts(rise: float, temperature: float, rng: np.random.Generator) -> bool:
+    """Decide on a move that raises the cost by so much."""
     return rise <= 0.0 or (temperature > 0.0 and rng.random() < np.exp(-rise / temperature))
 
 
@@ -77,12 +78,12 @@ def anneal_hidden(
             if j < n:
                 if s.frozen[at + j]:
                     continue
-                value = _proposal(s, k, s.weights[at + j], rng)
+                value = proposal(s, k, s.weights[at + j], rng)
                 add_scaled(trial, value - s.weights[at + j], H[j])
             elif free_threshold:
-                threshold += 2.0 * _REACH * (2.0 * rng.random() - 1.0)
+                threshold += 2.0 * REACH * (2.0 * rng.random() - 1.0)
             reached = merit_of(trial, threshold, gains)
-            if _accepts(merit - reached, temperature, rng):
+            if accepts(merit - reached, temperature, rng):
                 merit = reached
                 assign(sums, trial)
                 s.thresholds[unit] = threshold
@@ -109,12 +110,12 @@ def anneal_outputs(s: Arrays, temperature: float, rng: np.random.Generator) -> f
         if j == n:
             if not free_threshold:
                 continue
-            jump = 2.0 * _REACH * (2.0 * rng.random() - 1.0)
+            jump = 2.0 * REACH * (2.0 * rng.random() - 1.0)
             fill(shift[o], -jump)
         else:
             if s.frozen[at]:
                 continue
-            jump = _proposal(s, top, s.weights[at], rng) - s.weights[at]
+            jump = proposal(s, top, s.weights[at], rng) - s.weights[at]
             if jump == 0.0:
                 continue
             input_line(s, top, j, below)
@@ -122,7 +123,7 @@ def anneal_outputs(s: Arrays, temperature: float, rng: np.random.Generator) -> f
             add_scaled(shift[o], jump, below)
         output_costs(s, shift, trial)
         cost = total_of(trial)
-        if _accepts(cost - total, temperature, rng):
+        if accepts(cost - total, temperature, rng):
             total = cost
             if j == n:
                 s.thresholds[unit] += jump

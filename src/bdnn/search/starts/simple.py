@@ -12,6 +12,7 @@ from bdnn.errors import ModelError
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
 from bdnn.search.kernels.arrays import IntArray
+from bdnn.search.starts.levels import as_levels, of_steps, random_levels
 
 StartName = Literal["random", "linear", "straight_through"]
 Start = Network | StartName
@@ -48,6 +49,8 @@ def make_start(
 def random_start(problem: TrainingProblem, rng: np.random.Generator) -> Network:
     """Draw every unit at random, its plane between two inputs of different classes."""
     shape = problem.architecture
+    if shape.activations:
+        return random_levels(random_start(of_steps(problem), rng), problem, rng)
     values, weights, thresholds = problem.inputs, [], []
     for units, kind in zip(shape.widths[1:], shape.weights, strict=True):
         W = _random_weights((units, values.shape[1]), kind, rng)
@@ -69,6 +72,8 @@ def linear_start(problem: TrainingProblem, rng: np.random.Generator) -> Network:
     differ as those of a bagged ensemble do.
     """
     shape = problem.architecture
+    if shape.activations:
+        return as_levels(linear_start(of_steps(problem), rng), shape)
     network = random_start(problem, rng)
     X, mass = problem.inputs, problem.mass
     total = mass.sum(axis=1)

@@ -18,6 +18,7 @@ from bdnn.activation import FloatArray, weighted_sums
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
 from bdnn.search.kernels.arrays import IntArray
+from bdnn.search.starts.levels import as_levels, of_steps
 from bdnn.search.starts.simple import nearest_weights, random_start
 
 _BATCH = 64
@@ -54,6 +55,18 @@ def straight_through(
     """
     if problem.architecture.n_outputs == 1 or len(problem.inputs) == 0:
         return problem.constant_network()
+    if problem.architecture.activations:
+        shape = problem.architecture
+        steps = straight_through(
+            of_steps(problem),
+            rng=rng,
+            seconds=seconds,
+            epochs=epochs,
+            learning_rate=learning_rate,
+            jitter=jitter,
+            on_epoch=None if on_epoch is None else lambda found: on_epoch(as_levels(found, shape)),
+        )
+        return as_levels(steps, shape)
     trainer = _Trainer(problem, rng, jitter)
     started = time.monotonic()
     progress = 0.0

@@ -1,0 +1,67 @@
+"""Values of hidden units as a model file names them, and what their thresholds must fulfil."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import pairwise
+
+STEP = (0, 1)
+_NAMES = {"step": STEP, "sign": (-1, 1), "ternary": (-1, 0, 1)}
+_MOST_VALUES = 16
+# Fixed distances are added to a unit's own shift in double arithmetic.
+_ROUNDING = Fraction(1, 10**9)
+
+
+def parse_activation(name: object) -> tuple[tuple[int, ...], tuple[float, ...] | None]:
+    """Values and fixed thresholds of an activation, None where thresholds are free."""
+    if not isinstance(name, str):
+        raise ValueError("an activation has no name")
+    values, _, limits = name.removeprefix("values:").partition("@")
+    levels = re.fullmatch(r"levels:([0-9]{1,2})", name)
+    if levels:
+        found: tuple[int, ...] = tuple(range(int(levels[1])))
+    elif name in _NAMES:
+        found = _NAMES[name]
+    elif name.startswith("values:"):
+        found = tuple(int(v) for v in values.split("/"))
+    else:
+        raise ValueError("an unknown activation")
+    fixed = tuple(float(t) for t in limits.split("/")) if limits else None
+    ascending = list(found) == sorted(set(found)) and 2 <= len(found) <= _MOST_VALUES
+    if not ascending or (fixed and (len(fixed) != len(found) - 1 or list(fixed) != sorted(fixed))):
+        raise ValueError("an activation whose values or thresholds are out of order")
+    return found, fixed
+
+
+def offsets(values: Sequence[int], fixed: Sequence[float] | None) -> list[Fraction]:
+    """Thresholds of a unit whose shift is 0."""
+    if fixed is not None:
+        return [Fraction(t) for t in fixed]
+    if len(values) == 2:
+        return [Fraction(0)]
+    return [Fraction(a + b, 2) for a, b in pairwise(values)]
+
+
+def limits_complaint(
+    limits: Sequence[Sequence[float]],
+    values: Sequence[int],
+    fixed: Sequence[float] | None,
+    kind: str,
+) -> str | None:
+    """Say what about the thresholds of units of several values does not fit, one line per unit."""
+    wanted = offsets(values, fixed)
+    lines = [[Fraction(t) for t in line] for line in limits]
+    if any(line != sorted(line) for line in lines):
+        return "thresholds out of order"
+    if kind == "zero" and any(line != wanted for line in lines):
+        return "a threshold that is not the fixed one"
+    if kind == "layer" and any(line != lines[0] for line in lines):
+        return "thresholds that differ within a layer"
+    for line in lines if fixed is not None else ():
+        size = 1 + max(abs(t) for t in line)
+        gaps = (t - line[0] - (o - wanted[0]) for t, o in zip(line, wanted, strict=True))
+        if any(abs(gap) > _ROUNDING * size for gap in gaps):
+            return "thresholds that are not at their fixed distances"
+    return None
