@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
+from bdnn.activation import Activation
 from bdnn.architecture import Architecture
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
@@ -19,6 +20,19 @@ small_integers = st.integers(-3, 3).map(float)
 few = st.integers(1, 3)
 any_weights = st.sampled_from(WEIGHT_SETS)
 any_thresholds = st.sampled_from(THRESHOLDS)
+steps = st.just("step")
+# Two and more values, from 0 or not, free thresholds and fixed ones.
+any_activation = st.sampled_from(
+    [
+        "step",
+        "sign",
+        "ternary",
+        "levels:4",
+        Activation((-2, 3)),
+        Activation((-3, 0, 1), (-0.25, 1.5)),
+        Activation((1, 2, 5), (0.0, 1.0)),
+    ]
+)
 
 
 def arrays(shape, elements):
@@ -37,8 +51,10 @@ def architectures(
     max_hidden=3,
     weights=any_weights,
     thresholds=any_thresholds,
+    activation=steps,
+    min_hidden=0,
 ):
-    hidden = draw(st.lists(few, max_size=max_hidden))
+    hidden = draw(st.lists(few, min_size=min_hidden, max_size=max_hidden))
     return Architecture.create(
         draw(n_features),
         draw(n_outputs),
@@ -46,6 +62,7 @@ def architectures(
         weights=[draw(weights) for _ in range(len(hidden) + 1)],
         thresholds=draw(thresholds),
         ties=draw(st.sampled_from(TIES)),
+        activation=[draw(activation) for _ in hidden],
     )
 
 
@@ -59,14 +76,20 @@ def weight_arrays(kind, shape):
 def networks(draw, shapes=None, *, levels=dyadic):
     shape = draw(architectures() if shapes is None else shapes)
     weights, thresholds = [], []
-    for n_inputs, units, kind in zip(shape.widths, shape.widths[1:], shape.weights, strict=False):
+    for k, (n_inputs, units, kind) in enumerate(
+        zip(shape.widths, shape.widths[1:], shape.weights, strict=False)
+    ):
         weights.append(draw(weight_arrays(kind, (units, n_inputs))))
-        if shape.thresholds == "neuron":
-            thresholds.append(draw(arrays((units,), levels)))
-        elif shape.thresholds == "layer":
-            thresholds.append(np.full(units, draw(levels)))
+        rule = shape.activation_of(k)
+        lines = {"neuron": units, "layer": 1, "zero": 0}[shape.thresholds]
+        if not lines:
+            t = rule.offsets[None]
+        elif rule.thresholds is not None:
+            t = draw(arrays((lines, 1), levels)) + rule.offsets
         else:
-            thresholds.append(np.zeros(units))
+            t = np.sort(draw(arrays((lines, rule.n_thresholds), levels)), axis=1)
+        t = np.broadcast_to(t, (units, rule.n_thresholds))
+        thresholds.append(t[:, 0] if rule.n_thresholds == 1 else t)
     return Network(shape, tuple(weights), tuple(thresholds))
 
 

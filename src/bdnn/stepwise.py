@@ -42,7 +42,7 @@ def from_twin(twin: Network, shape: Architecture) -> Network:
     """Make the network of this shape of which a network of steps is the twin.
 
     Where units have more than two values they take the first and the last one, all thresholds of a
-    unit being equal.
+    unit being equal; where these lie at fixed distances, that is only so outside their span.
     """
     thresholds = []
     for k, (a, b) in enumerate(_values_below(shape)):
@@ -52,7 +52,10 @@ def from_twin(twin: Network, shape: Architecture) -> Network:
             halves = np.floor(t) + 0.5
             t = np.where(np.abs(t - halves) < 1e-9, halves, t)
         t = (b - a) * t + a * W.sum(axis=1)
-        thresholds.append(t if rule.n_thresholds == 1 else np.tile(t[:, None], rule.n_thresholds))
+        spread = np.zeros(rule.n_thresholds)
+        if rule.thresholds is not None:
+            spread = rule.offsets - rule.offsets.mean()
+        thresholds.append(t if rule.n_thresholds == 1 else t[:, None] + spread)
     return Network(shape, twin.weights, tuple(thresholds))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bdnn.activation import Activation
 from bdnn.architecture import Architecture
 from bdnn.export import ModelRecord
 from bdnn.network import Network
@@ -23,11 +24,18 @@ def make_record(
     thresholds="neuron",
     ties="score",
     scale="standard",
+    activation="step",
     **fields,
 ):
     """A model with thresholds taken from sums that occur, so that sums meet them."""
     shape = Architecture.create(
-        n_features, n_outputs, hidden=hidden, weights=weights, thresholds=thresholds, ties=ties
+        n_features,
+        n_outputs,
+        hidden=hidden,
+        weights=weights,
+        thresholds=thresholds,
+        ties=ties,
+        activation=activation,
     )
     whole = rng.random() < 0.5
     X = rng.integers(0, 10, (50, n_features)).astype(float)
@@ -35,16 +43,21 @@ def make_record(
     scaler = Scaler.fit(X, scale, weights=shape.weights[0])
     values = scaler.transform(X)
     matrices, limits = [], []
-    for inputs, units, kind in zip(shape.widths, shape.widths[1:], shape.weights, strict=False):
-        size = (units, inputs)
+    for k, (inputs, units, kind) in enumerate(
+        zip(shape.widths, shape.widths[1:], shape.weights, strict=False)
+    ):
+        size, rule = (units, inputs), shape.activation_of(k)
         W = rng.choice(kind.values, size) if kind.integer else rng.uniform(-1, 1, size)
         sums = values @ W.T
-        t = sums[rng.integers(0, len(sums), units), np.arange(units)]
-        t = t - rng.random(units) * (0.5 if rng.random() < 0.3 else 0.0)
-        t = {"neuron": t, "layer": np.full(units, t[0]), "zero": np.zeros(units)}[thresholds]
+        t = sums[rng.integers(0, len(sums), (rule.n_thresholds, units)), np.arange(units)].T
+        t = np.sort(t - rng.random(t.shape) * (0.5 if rng.random() < 0.3 else 0.0), axis=1)
+        if rule.thresholds is not None:
+            t = t[:, :1] + rule.offsets
+        fixed = np.tile(rule.offsets, (units, 1))
+        t = {"neuron": t, "layer": np.tile(t[0], (units, 1)), "zero": fixed}[thresholds]
         matrices.append(W)
-        limits.append(t)
-        values = (sums >= t).astype(float)
+        limits.append(t[:, 0] if rule.n_thresholds == 1 else t)
+        values = rule(sums, limits[-1]).astype(float)
     network = Network(shape, tuple(matrices), tuple(limits))
     fields = {"classes": tuple(range(n_outputs)), "feature_names": None} | fields
     return ModelRecord("classifier", network, scaler, **fields)
@@ -63,6 +76,23 @@ def any_record(rng):
         thresholds=str(rng.choice(["neuron", "neuron", "layer", "zero"])),
         ties=str(rng.choice(["score", "first"])),
         scale=[None, "standard", "minmax"][rng.integers(3)],
+    )
+
+
+def level_record(rng):
+    """A model whose hidden units take other values than 0 and 1."""
+    depth = int(rng.integers(1, 3))
+    rules = ("sign", "ternary", "levels:4", Activation((-2, 0, 5), (-0.5, 1.0)), "step")
+    return make_record(
+        rng,
+        n_features=int(rng.integers(1, 6)),
+        n_outputs=int(rng.integers(2, 5)),
+        hidden=tuple(int(width) for width in rng.integers(1, 6, depth)),
+        weights=[str(rng.choice(WEIGHTS)), *rng.choice(WEIGHTS[1:5], depth).tolist()],
+        thresholds=str(rng.choice(["neuron", "neuron", "layer", "zero"])),
+        ties=str(rng.choice(["score", "first"])),
+        scale=[None, "standard", "minmax"][rng.integers(3)],
+        activation=[rules[rng.integers(4)], *(rules[rng.integers(5)] for _ in range(depth - 1))],
     )
 
 

@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bdnn.activation import step, weighted_sums
+from bdnn.activation import Activation, step, weighted_sums
+from bdnn.errors import ModelError
+from tests.sentences import assert_one_sentence
 from tests.strategies import arrays, dyadic
 
 any_float = st.floats(-1e6, 1e6, allow_nan=False)
@@ -80,3 +83,84 @@ def _plain_sum(row, unit):
     for x, w in zip(row.tolist(), unit.tolist(), strict=True):
         total += x * w
     return total
+
+
+RULES = ("step", "sign", "ternary", "levels:4", "values:-2/3", "values:-1/0/4@-0.5/2.0")
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_names_are_read_back(name):
+    rule = Activation.parse(name)
+    assert rule.name == name
+    assert Activation.parse(rule) is rule
+    assert rule.n_thresholds == len(rule.values) - 1 == len(rule.offsets) == len(rule.jumps)
+    assert rule.is_step == (name == "step")
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "offsets"),
+    [
+        ("step", (0, 1), [0.0]),
+        ("sign", (-1, 1), [0.0]),
+        ("ternary", (-1, 0, 1), [-0.5, 0.5]),
+        ("levels:4", (0, 1, 2, 3), [0.5, 1.5, 2.5]),
+        ("values:-1/0/4@-0.5/2", (-1, 0, 4), [-0.5, 2.0]),
+    ],
+)
+def test_values_and_fixed_thresholds(name, values, offsets):
+    rule = Activation.parse(name)
+    assert rule.values == values
+    assert rule.offsets.tolist() == offsets
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        (1, 0),
+        (0, 0),
+        (0,),
+        (),
+        (0.5, 1),
+        (0, 1.0),
+        (False, True),
+        tuple(range(17)),
+        (0, 2000),
+        "01",
+    ],
+)
+def test_values_that_are_refused(values):
+    with pytest.raises(ModelError, match="different integers in ascending order") as caught:
+        Activation(values)
+    assert_one_sentence(caught.value)
+
+
+@pytest.mark.parametrize(
+    "thresholds", [(1.0, 0.0), (1.0, 1.0), (0.0,), (0.0, 1.0, 2.0), (0.0, np.nan), (0.0, np.inf), 3]
+)
+def test_thresholds_that_are_refused(thresholds):
+    with pytest.raises(ModelError, match="2 finite thresholds in ascending order") as caught:
+        Activation((-1, 0, 1), thresholds)
+    assert_one_sentence(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name", ["relu", "levels:1", "levels:17", "levels:x", "values:", "values:1/0", "values:a/b", 3]
+)
+def test_names_that_are_refused(name):
+    with pytest.raises(ModelError, match=r"activation|different integers") as caught:
+        Activation.parse(name)
+    assert_one_sentence(caught.value)
+
+
+@given(
+    arrays((4, 2), st.integers(-6, 6).map(lambda k: k / 2)),
+    arrays((2, 3), st.integers(-6, 6).map(lambda k: k / 2)),
+)
+def test_a_value_belongs_to_the_interval_of_the_sum(sums, limits):
+    rule, limits = Activation((-2, 0, 1, 5)), np.sort(limits, axis=1)
+    found = rule(sums, limits)
+    for i, unit in np.ndindex(*sums.shape):
+        ends = pairwise([-np.inf, *limits[unit], np.inf])
+        inside = [a <= sums[i, unit] < b for a, b in ends]
+        assert inside.count(True) == 1
+        assert found[i, unit] == rule.values[inside.index(True)]

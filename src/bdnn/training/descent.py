@@ -21,7 +21,7 @@ from bdnn.search.descent import LARGE, descend
 from bdnn.search.embedding import embed
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import Objective
-from bdnn.search.starts import Start, make_start, straight_through
+from bdnn.search.starts import Start, as_levels, make_start, of_steps, straight_through
 from bdnn.search.warm_up import wait_until_ready
 from bdnn.solvers.base import AbstractSolver
 from bdnn.training.base import AbstractMethod, Recorder
@@ -31,6 +31,8 @@ from bdnn.training.result import Trained
 _PHASE = "search"
 # Sweeps of the first round; every further round has twice as many, up to the last number.
 _FIRST_SWEEPS, _MOST_SWEEPS = 64, 1024
+# Sweeps of a network of steps, the start of one of several values.
+_STEP_SWEEPS = 256
 # Share of the time for the start and again for its margins, and annealing sweeps over these.
 _START_SHARE, _START_SWEEPS = 0.25, 30
 # Sweeps without gain after which a small problem is taken for exhausted.
@@ -246,8 +248,9 @@ class Search:
         """A shallow network's copy where that is better: depth never has to hurt."""
         recorder = self.recorder
         shape = recorder.problem.architecture
-        is_copyable = not shape.activations and all(weights.zero for weights in shape.weights)
-        if len(shape.hidden) < 2 or not is_copyable:
+        if shape.activations:
+            return self._network_of_steps(seconds)
+        if len(shape.hidden) < 2 or not all(weights.zero for weights in shape.weights):
             return self.best
         shallow = replace(
             shape, hidden=shape.hidden[:1], weights=(shape.weights[0], shape.weights[-1])
@@ -265,6 +268,25 @@ class Search:
         )
         with suppress(ModelError):  # for example no spare unit to make a constant of
             recorder.offer(embed(found.network, shape), "shallow")
+        return self.best
+
+    def _network_of_steps(self, seconds: float) -> Network:
+        """Begin with a network of steps where that is better: more values never have to hurt."""
+        recorder = self.recorder
+        shape = recorder.problem.architecture
+        if shape.thresholds != "neuron":
+            return self.best
+        recorder.note("steps")
+        found = descend(
+            of_steps(recorder.problem),
+            seconds=0.3 * seconds,
+            seed=self.spawn_seed(),
+            start=self.start,
+            target=recorder.bound,
+            max_sweeps=_STEP_SWEEPS,
+            on_progress=lambda network, loss: recorder.heartbeat("steps"),
+        )
+        recorder.offer(as_levels(found.network, shape), "steps")
         return self.best
 
     @property

@@ -1,13 +1,16 @@
 """Networks to begin a search with."""
 
+from bdnn.search.starts.levels import as_levels, of_steps
 from bdnn.search.starts.simple import Start, StartName, linear_start, make_start, random_start
 from bdnn.search.starts.straight_through import straight_through
 
 __all__ = [
     "Start",
     "StartName",
+    "as_levels",
     "linear_start",
     "make_start",
+    "of_steps",
     "random_start",
     "straight_through",
 ]

@@ -25,19 +25,15 @@ def as_levels(network: Network, shape: Architecture) -> Network:
     threshold per unit and free distances that gives the same answers; where thresholds are shared
     or fixed the layers above cannot take it up, and only the weights are the same.
     """
-    raw = from_twin(network, shape) if shape.thresholds == "neuron" else network
+    if shape.thresholds == "neuron":
+        return from_twin(network, shape)
     thresholds = []
-    for k, t in enumerate(raw.thresholds[: len(shape.hidden)]):
+    for k, t in enumerate(network.thresholds[:-1]):
         rule = shape.activation_of(k)
-        first = t.reshape(len(t), -1)[:, :1]
-        if shape.thresholds == "zero":
-            first, spread = np.zeros_like(first), rule.offsets
-        elif rule.thresholds is not None:
-            spread = rule.offsets - rule.offsets.mean()
-        else:
-            spread = np.zeros(rule.n_thresholds)
-        thresholds.append(_shaped(first + spread, rule))
-    return Network(shape, network.weights, (*thresholds, raw.thresholds[-1]))
+        spread = rule.offsets - rule.offsets.mean() if rule.thresholds is not None else 0.0
+        spread = rule.offsets if shape.thresholds == "zero" else spread
+        thresholds.append(_shaped(np.tile(t[:, None], rule.n_thresholds) + spread, rule))
+    return Network(shape, network.weights, (*thresholds, network.thresholds[-1]))
 
 
 def random_levels(network: Network, problem: TrainingProblem, rng: np.random.Generator) -> Network:

@@ -1,0 +1,156 @@
+"""Units of several values: solvers against enumeration and each other, search, twins, refusals."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import product
+
+import numpy as np
+import pytest
+
+from bdnn.activation import Activation
+from bdnn.errors import UnsupportedFeatureError
+from bdnn.formulation import Reductions
+from bdnn.search import lower_bounds
+from bdnn.solvers.registry import available_solvers
+from bdnn.stepwise import to_twin
+from bdnn.training import Auto, Budget, DataSplitting, Descent, Exact, LocalSearch
+from tests.oracle import smallest_loss
+from tests.problems import random_problem
+from tests.sentences import assert_one_sentence
+
+BUDGET = Budget(seconds=60)
+FIXED = Activation((-1, 0, 2), (-0.5, 0.5))
+ODD = Activation((-1, 0, 1), (0.1, 0.7))
+RULES = ("sign", "ternary", "levels:3", FIXED)
+
+
+@cache
+def case(rule, weights, thresholds, hidden, seed=4):
+    problem = random_problem(
+        seed,
+        n_samples=6,
+        values=2,
+        hidden=hidden,
+        weights=weights,
+        thresholds=thresholds,
+        activation=rule,
+    )
+    return problem, smallest_loss(problem)
+
+
+def table():
+    """Values x weights x thresholds x depth; every solver meets a third of them."""
+    grid = [
+        (rule, weights, thresholds, hidden)
+        for rule, weights, thresholds, hidden in product(
+            RULES, ("ternary", "binary", "continuous"), ("neuron", "layer", "zero"), ((1,), (1, 1))
+        )
+        # Of continuous weights only free thresholds of their own can be enumerated.
+        if weights != "continuous" or (thresholds == "neuron" and rule != FIXED)
+    ]
+    for place, solver in enumerate(available_solvers()):
+        for number, options in enumerate(grid):
+            if (number + place) % 3 == 0 and not (solver == "cpsat" and "continuous" in options):
+                rule, *rest = options
+                name = getattr(rule, "name", rule)
+                yield pytest.param(solver, *options, id="-".join(map(str, [solver, name, *rest])))
+
+
+@pytest.mark.parametrize(("solver", "rule", "weights", "thresholds", "hidden"), list(table()))
+def test_smallest_loss(solver, rule, weights, thresholds, hidden):
+    problem, best = case(rule, weights, thresholds, hidden)
+    number = len(weights) + len(hidden)
+    reductions = Reductions() if number % 2 else Reductions.none()
+    network, result = Exact(reductions=reductions).train(problem, solver=solver, budget=BUDGET)
+    assert (result.status, result.loss, result.bound) == ("optimal", best, best)
+    assert problem.loss(network) == best
+    assert network.architecture == problem.architecture
+
+
+def test_the_table_has_losses_of_all_sizes():
+    losses = {case(rule, "ternary", "neuron", (1,))[1] for rule in RULES}
+    losses |= {case(rule, "ternary", "zero", (1, 1))[1] for rule in RULES}
+    assert len(losses) > 2
+
+
+@pytest.mark.parametrize("rule", ["ternary", FIXED])
+def test_two_units(rule):
+    problem, best = case(rule, "ternary", "neuron", (2,), seed=7)
+    _, result = Exact().train(problem, budget=BUDGET)
+    assert (result.status, result.loss) == ("optimal", best)
+
+
+@pytest.mark.parametrize(("rule", "thresholds"), [("ternary", "layer"), (ODD, "neuron")])
+def test_solvers_agree(rule, thresholds):
+    """Where nothing is enumerated: shared thresholds of continuous weights, odd distances."""
+    problem = random_problem(
+        5,
+        n_samples=6,
+        hidden=(1,),
+        weights="continuous" if rule == "ternary" else "ternary",
+        thresholds=thresholds,
+        activation=rule,
+    )
+    solvers = [solver for solver in available_solvers() if solver != "cpsat"]
+    found = {Exact().train(problem, solver=s, budget=BUDGET).result.bound for s in solvers}
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize("rule", ["ternary", "levels:3", FIXED, "sign"])
+@pytest.mark.parametrize("thresholds", ["neuron", "layer", "zero"])
+def test_search_finds_what_enumeration_finds(rule, thresholds):
+    problem, best = case(rule, "ternary", thresholds, (1,))
+    network, result = Descent(patience=60.0).train(problem, budget=Budget(seconds=60, seed=1))
+    assert result.loss == problem.loss(network) == best
+    assert result.bound <= best
+
+
+def test_auto_proves_what_the_search_cannot():
+    problem, best = case("ternary", "ternary", "neuron", (1,))
+    network, result = Auto().train(problem, budget=Budget(seconds=60, seed=0))
+    assert (result.status, result.loss, problem.loss(network)) == ("optimal", best, best)
+
+
+@pytest.mark.parametrize("rule", ["ternary", "levels:4", FIXED])
+@pytest.mark.parametrize("thresholds", ["neuron", "layer", "zero"])
+def test_free_bounds_are_below_the_smallest_loss(rule, thresholds):
+    problem, best = case(rule, "ternary", thresholds, (1,), seed=2)
+    assert all(bound.value <= best for bound in lower_bounds(problem))
+
+
+@pytest.mark.parametrize("method", [Exact(), LocalSearch(), DataSplitting(epochs=1), Descent()])
+def test_two_values_are_trained_by_their_twin(method):
+    problem, best = case("sign", "ternary", "neuron", (1,))
+    start = problem.constant_network()
+    network, result = method.train(problem, budget=Budget(seconds=60), start=start)
+    assert network.architecture == problem.architecture
+    assert result.loss == problem.loss(network) >= best
+    assert result.error == problem.error(network)
+    if result.status == "optimal":
+        assert result.loss == best
+    assert np.array_equal(to_twin(network).outputs(problem.inputs), network.outputs(problem.inputs))
+
+
+def test_continuous_twins_report_what_the_network_itself_does():
+    problem = random_problem(3, n_samples=12, hidden=(2,), weights="continuous", activation="sign")
+    network, result = Exact().train(problem, budget=BUDGET)
+    assert result.loss == problem.loss(network)
+    assert result.bound <= result.loss
+
+
+@pytest.mark.parametrize(
+    ("method", "rule", "thresholds"),
+    [
+        (LocalSearch(), "ternary", "neuron"),
+        (DataSplitting(), "sign", "layer"),
+        (Exact(robust_radius=0.1), "levels:4", "neuron"),
+    ],
+)
+def test_methods_that_know_steps_only_say_so(method, rule, thresholds):
+    problem = random_problem(0, hidden=(2,), activation=rule, thresholds=thresholds)
+    with pytest.raises(
+        UnsupportedFeatureError, match=f"cannot train activation '{rule}'"
+    ) as caught:
+        method.train(problem, budget=BUDGET)
+    assert_one_sentence(caught.value)
