@@ -51,5 +51,8 @@ def stream_tasks(
     """
     from joblib import Parallel, delayed
 
-    workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", batch_size=1)
+    # No task is handed over before a worker is free: what is under way is then known.
+    workers = Parallel(
+        n_jobs=n_jobs, return_as="generator_unordered", batch_size=1, pre_dispatch="n_jobs"
+    )
     yield from workers(delayed(function)(task) for task in tasks)

@@ -17,9 +17,6 @@ from bdnn.experiments.machine import machine, versions
 from bdnn.experiments.results import ResultFile
 from bdnn.parallel import stream_tasks
 
-# A cell that was under way in so many processes that died is what kills them.
-_MOST_DEATHS = 2
-
 
 @dataclass
 class Progress:
@@ -83,7 +80,7 @@ def run_cells(
     with _workers(jobs, scheduler) as slots:
         run = _Run(waiting, file, progress, slots, on_progress)
         while run.waiting:
-            run.until_done_or_death()
+            run.work_off(run.waiting)
     return progress
 
 
@@ -117,25 +114,32 @@ class _Run:
         self._on_progress = on_progress
         self._started = time.monotonic()
         self._expected = 0.0
-        self._deaths: dict[str, int] = {}
 
-    def until_done_or_death(self) -> None:
-        """Take results until all are there; the death of a worker process ends the round."""
+    def work_off(self, cells: Mapping[str, Cell]) -> None:
+        """Take results until all are there, or until a process dies.
+
+        Of several cells under way any may be what killed it, so each of them is run alone then;
+        the one that kills again has failed.
+        """
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-        self.progress.running.clear()
+        under_way = self.progress.running
+        under_way.clear()
         try:
-            for row in stream_tasks(attempt, self._tasks()):
+            for row in stream_tasks(attempt, self._tasks(dict(cells))):
                 self._take(row)
         except TerminatedWorkerError:
-            for key in list(self.progress.running):
-                self._deaths[key] = self._deaths.get(key, 0) + 1
-                if self._deaths[key] >= _MOST_DEATHS:
+            suspects = {key: self.waiting[key] for key in list(under_way)}
+            if len(cells) == 1:
+                for key, cell in suspects.items():
                     reason = "the process died, for want of memory or by a crash of a library"
-                    self._take(_failed(key, self.waiting[key].work, reason, 0.0))
+                    self._take(_failed(key, cell.work, reason, 0.0))
+                return
+            for key, cell in suspects.items():
+                self.work_off({key: cell})
 
-    def _tasks(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        for key, cell in list(self.waiting.items()):
+    def _tasks(self, cells: Mapping[str, Cell]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+        for key, cell in cells.items():
             self.progress.running[key] = cell.label
             yield key, cell.work
 
