@@ -1,8 +1,8 @@
 """Ten kills of a quick run at random moments, then the same tables: ``make check-resume``.
 
-``bdnn reproduce all --quick`` runs undisturbed in one folder; in another it is killed (SIGKILL, with
-its workers) ten times, resumed each time. In the end both have the same cells with the same numbers,
-times aside, and no cell was finished twice. Takes some minutes.
+``bdnn reproduce all --quick`` runs undisturbed in one folder; in another it is killed (SIGKILL,
+with its workers) ten times and resumed each time. In the end both have the same cells with the same
+numbers, times aside, and no cell was finished twice. Takes some minutes.
 """
 
 from __future__ import annotations
