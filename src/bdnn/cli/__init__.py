@@ -21,6 +21,7 @@ from bdnn.cli.commands.evaluate import evaluate
 from bdnn.cli.commands.export import export
 from bdnn.cli.commands.info import info
 from bdnn.cli.commands.predict import predict
+from bdnn.cli.commands.reproduce import bench, reproduce
 from bdnn.cli.commands.solvers import solvers
 from bdnn.cli.commands.train import train
 from bdnn.cli.console import error
@@ -80,6 +81,8 @@ for _command, _example in (
     (attack, "bdnn attack model.json test.csv --radius 0.1 --method random-sign"),
     (check, "bdnn check model.json breast-cancer"),
     (export, "bdnn export model.json --to c --out model.h"),
+    (reproduce, "bdnn reproduce all --quick --out results"),
+    (bench, "bdnn bench proof --out results"),
     (datasets, "bdnn datasets --json"),
     (solvers, "bdnn solvers"),
 ):

@@ -1,0 +1,185 @@
+"""Results beside the paper's numbers: one entry per number that a table shows."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bdnn.experiments.cells import make_cell
+from bdnn.experiments.experiment import Experiment, Method
+from bdnn.experiments.measures import Measure, find_measure
+
+Rows = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A number of ours and the paper's.
+
+    Parameters
+    ----------
+    at : mapping of coordinate to value
+        Axes of the grid, ``method`` and ``measure``.
+    measure : Measure
+    ours : float or None
+        None while there is no result.
+    error : float
+        Standard error of the mean over the seeds, NaN for less than two or other statistics.
+    found, wanted : int
+        Seeds with a result, and all.
+    paper : float or None
+    counted : bool
+        Whether it counts in the summary.
+    is_network : bool
+        Whether it is one of a binarized network.
+    """
+
+    at: Mapping[str, Any]
+    measure: Measure
+    ours: float | None
+    error: float
+    found: int
+    wanted: int
+    paper: float | None
+    counted: bool
+    is_network: bool
+
+    @property
+    def difference(self) -> float | None:
+        """How much better than the paper, negative where worse; None without one of the two."""
+        if self.ours is None or self.paper is None:
+            return None
+        return round(self.measure.difference(self.ours, self.paper), self.measure.digits)
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times faster than the paper, for seconds."""
+        if self.measure.name != "seconds" or not self.ours or not self.paper:
+            return None
+        return self.paper / self.ours
+
+
+def entries(experiment: Experiment, rows: Rows) -> list[Entry]:
+    """Every number of an experiment's table."""
+    if experiment.table is None:
+        return []
+    return [
+        _entry(experiment, method, coordinates, name, rows)
+        for method, coordinates in experiment.places()
+        for name in experiment.table.measures
+    ]
+
+
+def seed_rows(
+    experiment: Experiment, method: Method, coordinates: Mapping[str, Any], rows: Rows
+) -> list[Mapping[str, Any]]:
+    """Results of a method at a place that are there, seed by seed."""
+    keys = [make_cell(experiment, method, coordinates, seed).key for seed in experiment.seeds]
+    return [rows[key] for key in keys if key in rows and rows[key]["status"] == "done"]
+
+
+def _entry(
+    experiment: Experiment, method: Method, coordinates: Mapping[str, Any], name: str, rows: Rows
+) -> Entry:
+    measure = find_measure(name)
+    assert measure is not None
+    found = seed_rows(experiment, method, coordinates, rows)
+    values = [row["measures"][measure.name] for row in found if measure.name in row["measures"]]
+    error = math.nan
+    if len(values) > 1 and measure.statistic == "mean":
+        error = statistics.stdev(values) / math.sqrt(len(values))
+    return Entry(
+        {**shown(coordinates), "method": method.name, "measure": name},
+        measure,
+        measure.over(values) if values else None,
+        error,
+        len(values),
+        len(experiment.seeds),
+        experiment.paper_value(method, coordinates, name),
+        method.counted,
+        method.kind == "bdnn",
+    )
+
+
+def shown(coordinates: Mapping[str, Any]) -> dict[str, str]:
+    """Coordinates as text; of a data file its name."""
+    text = {axis: str(value) for axis, value in coordinates.items()}
+    return {**text, "data": Path(text["data"]).stem}
+
+
+def write_ratio(ratio: float) -> str:
+    """How many times faster, as in tables."""
+    return f"{ratio:.0f}x" if ratio >= 10 else f"{ratio:.2g}x"
+
+
+@dataclass(frozen=True)
+class Score:
+    """How many numbers are at or above the paper's."""
+
+    reached: int
+    total: int
+
+    def __str__(self) -> str:
+        share = f" ({100 * self.reached / self.total:.0f} %)" if self.total else ""
+        return f"{self.reached} of {self.total}{share}"
+
+    @classmethod
+    def of(cls, compared: Iterable[Entry]) -> Score:
+        """Count."""
+        differences = [entry.difference for entry in compared]
+        return cls(sum(d is not None and d >= 0 for d in differences), len(differences))
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What all tables say together.
+
+    Parameters
+    ----------
+    accuracy, networks, dnn : Score
+        Accuracy cells at or above the paper: all, those of binarized networks, those of the DNN.
+    other : Score
+        Precision, recall, F1, gaps and facts.
+    speedup : float
+        Median of the paper's seconds over ours, for binarized networks; NaN where there is none.
+    missing : int
+        Numbers of the paper without a result of ours.
+    """
+
+    accuracy: Score
+    networks: Score
+    dnn: Score
+    other: Score
+    speedup: float
+    missing: int
+
+
+def summarise(listed: Iterable[Entry]) -> Summary:
+    """Count the cells of the methods that answer the paper's."""
+    counted = [entry for entry in listed if entry.counted and entry.paper is not None]
+    compared = [entry for entry in counted if entry.difference is not None]
+    accuracy = [entry for entry in compared if entry.measure.is_accuracy]
+    seconds = [entry for entry in compared if entry.measure.name == "seconds"]
+    other = [entry for entry in compared if entry not in accuracy and entry not in seconds]
+    ratios = [entry.ratio for entry in seconds if entry.is_network and entry.ratio is not None]
+    return Summary(
+        Score.of(accuracy),
+        Score.of(entry for entry in accuracy if entry.is_network),
+        Score.of(entry for entry in accuracy if not entry.is_network),
+        Score.of(other),
+        statistics.median(ratios) if ratios else math.nan,
+        len(counted) - len(compared),
+    )
+
+
+def below_paper(listed: Iterable[Entry]) -> list[Entry]:
+    """Accuracy cells below the paper, those that count."""
+    return [
+        entry
+        for entry in listed
+        if entry.counted and entry.measure.is_accuracy and (entry.difference or 0) < 0
+    ]

@@ -1,0 +1,146 @@
+"""The report as one HTML page that needs nothing else: style and drawings are in it."""
+
+from __future__ import annotations
+
+from html import escape
+from importlib.resources import files
+
+from bdnn.experiments.numbers import Entry, write_ratio
+from bdnn.experiments.report.contents import (
+    Contents,
+    Section,
+    details,
+    explain,
+    headline,
+    place,
+)
+from bdnn.experiments.report.pivot import Pivot
+
+
+def to_html(contents: Contents) -> str:
+    """Write a report."""
+    style = files("bdnn.experiments.report").joinpath("style.css").read_text(encoding="utf-8")
+    body = [_head(contents), *map(_section, contents.sections), _below(contents)]
+    return (
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(contents.title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+        + "\n".join(filter(None, body))
+        + "\n</body>\n</html>\n"
+    )
+
+
+def _head(contents: Contents) -> str:
+    summary = contents.summary
+    parts = [f"<header><h1>{escape(contents.title)}</h1>"]
+    if summary.accuracy.total:
+        share = 100 * summary.accuracy.reached / summary.accuracy.total
+        parts.append(
+            f'<p class="headline" id="summary">{escape(headline(summary).capitalize())}</p>'
+            f'<div class="bar"><div style="width:{share:.1f}%"></div></div>'
+        )
+    parts.append('<dl class="cards">')
+    for name, text in details(summary):
+        parts.append(f"<div><dd>{escape(text)}</dd><dt>{escape(name)}</dt></div>")
+    parts.append(f"</dl><pre>{escape(contents.command)}</pre><dl class='facts'>")
+    for name, text in contents.facts:
+        parts.append(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>")
+    parts.append("</dl>")
+    links = (
+        f'<a href="#{escape(section.experiment.name)}">{escape(section.experiment.title)}</a>'
+        for section in contents.sections
+    )
+    parts.append(f"<nav>{''.join(links)}</nav></header>")
+    return "".join(parts)
+
+
+def _section(section: Section) -> str:
+    experiment = section.experiment
+    parts = [f'<section id="{escape(experiment.name)}"><h2>{escape(experiment.title)}</h2>']
+    if experiment.about:
+        parts.append(f"<p>{escape(experiment.about)}</p>")
+    if section.done < section.total:
+        parts.append(f'<p class="open">{section.done} of {section.total} cells are done.</p>')
+    if section.pivot is not None:
+        parts.append(_table(section.pivot))
+    for title, drawing in section.drawings:
+        parts.append(
+            f'<figure><div class="wide">{drawing}</div>'
+            f"<figcaption>{escape(title)}</figcaption></figure>"
+        )
+    return "".join([*parts, "</section>"])
+
+
+def _table(pivot: Pivot) -> str:
+    levels = len(pivot.columns[0]) if pivot.columns else 1
+    parts = ['<div class="wide"><table><thead>']
+    for level in range(levels):
+        parts.append("<tr>")
+        if level == 0:
+            corner = "".join(
+                f'<th class="side" rowspan="{levels}">{escape(name)}</th>' for name in pivot.corner
+            )
+            parts.append(corner)
+        for text, span in pivot.spans(pivot.columns, level):
+            parts.append(f'<th colspan="{span}">{escape(text)}</th>')
+        parts.append("</tr>")
+    parts.append("</thead><tbody>")
+    shown: tuple[str, ...] = ()
+    for row in pivot.rows:
+        same = _common(shown, row)
+        parts.append('<tr class="first">' if same == 0 else "<tr>")
+        for level, text in enumerate(row):
+            # A heading that repeats the one above it is left empty.
+            parts.append(f'<th class="side">{escape(text) if level >= same else ""}</th>')
+        parts += [_cell(pivot.cells.get((row, column))) for column in pivot.columns]
+        parts.append("</tr>")
+        shown = row
+    return "".join([*parts, "</tbody></table></div>"])
+
+
+def _common(one: tuple[str, ...], other: tuple[str, ...]) -> int:
+    same = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        same += 1
+    return same
+
+
+def _cell(entry: Entry | None) -> str:
+    if entry is None:
+        return "<td></td>"
+    ours = f"<b>{escape(entry.measure.write(entry.ours))}</b>"
+    kind, badge = "plain", ""
+    if entry.measure.name == "seconds":
+        badge = "" if entry.ratio is None else f"<i>{write_ratio(entry.ratio)}</i>"
+    elif entry.difference is not None:
+        kind = "good" if entry.difference >= 0 else "bad"
+        badge = f"<i>{entry.difference:+.{entry.measure.digits}f}</i>"
+    paper = ""
+    if entry.paper is not None:
+        paper = f"<small>paper {escape(entry.measure.write(entry.paper))}</small>"
+    weight = "" if entry.counted else " aside"
+    title = f"{place(entry.at)}; {entry.found} of {entry.wanted} seeds"
+    return f'<td class="{kind}{weight}" title="{escape(title)}">{ours} {badge}{paper}</td>'
+
+
+def _below(contents: Contents) -> str:
+    parts = []
+    if contents.below:
+        lines = (
+            f"<li>{escape(title)}; {escape(place(entry.at))}: {escape(explain(entry))}</li>"
+            for title, entry in contents.below
+        )
+        parts.append(
+            '<section id="below"><h2>Accuracy cells below the paper</h2>'
+            f"<ul>{''.join(lines)}</ul></section>"
+        )
+    if contents.failures:
+        lines = (
+            f"<li>{escape(label)}: {escape(reason)}</li>" for label, reason in contents.failures
+        )
+        parts.append(
+            f'<section id="failed"><h2>Cells that failed</h2><ul>{"".join(lines)}</ul></section>'
+        )
+    return "".join(parts)

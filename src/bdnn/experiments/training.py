@@ -1,0 +1,223 @@
+"""What a cell trains: binarized networks, the paper's ReLU networks, other classifiers."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdnn.activation import FloatArray
+from bdnn.errors import BDNNError
+from bdnn.experiments.experiment import Method
+from bdnn.experiments.fields import Fields
+
+Labels = NDArray[np.intp]
+
+_PEERS = ("logistic", "forest", "boosting", "tree")
+_DNN_DEFAULTS: dict[str, Any] = {
+    "epochs": 20,
+    "batch_size": 64,
+    "learning_rate": 0.001,
+    "scale": "standard",
+}
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A trained classifier with what is known of its training.
+
+    Parameters
+    ----------
+    model : object with ``predict``
+    facts : mapping of measure to number
+    notes : mapping of text
+    curves : mapping of measure to one number per epoch
+    """
+
+    model: Any
+    facts: Mapping[str, float] = field(default_factory=dict)
+    notes: Mapping[str, str] = field(default_factory=dict)
+    curves: Mapping[str, list[float]] = field(default_factory=dict)
+
+
+def parse_hidden(text: str) -> tuple[int, ...]:
+    """Widths of hidden layers as in ``50x50``; ``none`` for no hidden layer."""
+    widths = () if text == "none" else tuple(map(int, text.split("x")))
+    if any(width < 1 for width in widths):
+        raise ValueError(text)
+    return widths
+
+
+def check_method(method: Method, grid: Mapping[str, list[Any]], fields: Fields) -> None:
+    """Refuse settings that the method does not have, before anything is trained."""
+    known: dict[str, set[str]] = {"dnn": set(_DNN_DEFAULTS), "peer": {"model"}, "facts": set()}
+    if method.kind == "bdnn":
+        from bdnn.estimators import BDNNClassifier
+
+        reserved = {"hidden", "time_limit", "random_state", "validation_fraction", "callback"}
+        known["bdnn"] = set(BDNNClassifier().get_params()) - reserved
+    wrong = [name for name in method.settings if name not in known[method.kind]]
+    if wrong:
+        raise fields.error(
+            f"settings has {wrong[0]!r}, which kind {method.kind!r} does not take",
+            f"it takes {', '.join(sorted(known[method.kind])) or 'none'}",
+        )
+    if method.kind == "peer" and method.settings.get("model") not in _PEERS:
+        raise fields.error(
+            f"model must be one of {', '.join(_PEERS)}, got {method.settings.get('model')!r}",
+            "choose one of these",
+        )
+    if method.kind != "bdnn" and method.options:
+        raise fields.error(f"kind {method.kind!r} takes no options", "remove them")
+    if "radius" in grid and method.kind in ("dnn", "peer") and "radius" not in method.only:
+        raise fields.error(f"kind {method.kind!r} knows no radius", "add only = { radius = [0.0] }")
+    if method.kind in ("bdnn", "dnn") and "hidden" not in grid:
+        raise fields.error("needs networks to train", "add hidden to [grid]")
+    if method.kind == "bdnn":
+        try:
+            for data in grid["data"]:
+                _training_method(method.settings_for(data), method.options_for(data))
+        except BDNNError as error:
+            raise fields.error(f"is refused ({str(error).rstrip('.')})", "mend it") from error
+
+
+def _training_method(settings: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
+    from bdnn.errors import ModelError
+    from bdnn.training.registry import METHODS, get_method
+
+    chosen = get_method(settings.get("method", "auto"))
+    known = {entry.name for entry in dataclasses.fields(chosen)}
+    wrong = [name for name in options if name not in known]
+    if wrong:
+        raise ModelError(
+            f"method '{chosen.name}' has no option {wrong[0]!r}: it has {', '.join(sorted(known))}."
+        )
+    return METHODS[chosen.name](**options)
+
+
+def fit_bdnn(
+    X: FloatArray,
+    y: Labels,
+    *,
+    hidden: str,
+    settings: Mapping[str, Any],
+    options: Mapping[str, Any],
+    seconds: float,
+    validation: float,
+    radius: float | None,
+    seed: int,
+) -> Fitted:
+    """Train a binarized network; ``validation`` is a share of these samples."""
+    from bdnn.estimators import BDNNClassifier
+
+    model = BDNNClassifier(
+        **{
+            **settings,
+            "hidden": parse_hidden(hidden),
+            "method": _training_method(settings, options),
+            "time_limit": seconds,
+            "validation_fraction": validation,
+            "random_state": seed,
+            **({"robust_radius": radius} if radius else {}),
+        }
+    ).fit(X, y)
+    result = model.result_
+    facts = {
+        "loss": result.loss,
+        "gap": 100 * result.gap,
+        "proven": 100.0 * (result.status == "optimal"),
+        "train_accuracy": 100 * (1 - result.error),
+    }
+    notes = {"status": result.status, "bound_origin": result.bound_origin, "solver": result.solver}
+    return Fitted(model, facts, notes, _epoch_curves(result.steps))
+
+
+def _epoch_curves(steps: tuple[Mapping[str, Any], ...]) -> dict[str, list[float]]:
+    epochs = [step for step in steps if "epoch" in step]
+    curves = {
+        "train_error": [100 * (1 - step["train_accuracy"]) for step in epochs],
+        "epoch_seconds": [step["seconds"] for step in epochs],
+        "validation_error": [
+            100 * (1 - step["validation_accuracy"])
+            for step in epochs
+            if step["validation_accuracy"] is not None
+        ],
+    }
+    return {name: values for name, values in curves.items() if values}
+
+
+def fit_dnn(
+    X: FloatArray,
+    y: Labels,
+    *,
+    hidden: str,
+    settings: Mapping[str, Any],
+    validation: float,
+    seed: int,
+) -> Fitted:
+    """Train the paper's ReLU network: Adam, cross entropy, the epoch of least validation error.
+
+    Without validation samples the last epoch's network is kept.
+    """
+    from sklearn.model_selection import train_test_split
+    from sklearn.neural_network import MLPClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
+    from sklearn.utils import check_random_state
+
+    wanted = {**_DNN_DEFAULTS, **settings}
+    scaler = StandardScaler() if wanted["scale"] == "standard" else FunctionTransformer()
+    classes = np.unique(y)
+    X_val, y_val = X[:0], y[:0]
+    if validation:
+        X, X_val, y, y_val = train_test_split(X, y, test_size=validation, random_state=seed)
+    inputs, held_out = scaler.fit_transform(X), scaler.transform(X_val) if len(X_val) else X_val
+    network = MLPClassifier(
+        parse_hidden(hidden),
+        activation="relu",
+        solver="adam",
+        alpha=0.0,
+        batch_size=min(int(wanted["batch_size"]), len(X)),
+        learning_rate_init=float(wanted["learning_rate"]),
+        random_state=check_random_state(seed),  # a number would shuffle every epoch alike
+    )
+    curves: dict[str, list[float]] = {"train_error": [], "epoch_seconds": []}
+    if validation:
+        curves["validation_error"] = []
+    best, kept = np.inf, network
+    for _ in range(int(wanted["epochs"])):
+        began = time.perf_counter()
+        network.partial_fit(inputs, y, classes=classes)
+        curves["epoch_seconds"].append(time.perf_counter() - began)
+        curves["train_error"].append(100 * (1 - float(network.score(inputs, y))))
+        if validation:
+            error = 100 * (1 - float(network.score(held_out, y_val)))
+            curves["validation_error"].append(error)
+            if error < best:
+                best, kept = error, copy.deepcopy(network)
+    facts = {"train_accuracy": 100 * float(kept.score(inputs, y))}
+    return Fitted(make_pipeline(scaler, kept), facts, {}, curves)
+
+
+def fit_peer(X: FloatArray, y: Labels, *, model: str, seed: int) -> Fitted:
+    """Train a usual classifier with its default settings on standardised inputs."""
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.tree import DecisionTreeClassifier
+
+    peers = {
+        "logistic": lambda: LogisticRegression(max_iter=2000),
+        "forest": lambda: RandomForestClassifier(200, random_state=seed),
+        "boosting": lambda: HistGradientBoostingClassifier(random_state=seed),
+        "tree": lambda: DecisionTreeClassifier(random_state=seed),
+    }
+    pipeline = make_pipeline(StandardScaler(), peers[model]()).fit(X, y)
+    return Fitted(pipeline, {"train_accuracy": 100 * float(pipeline.score(X, y))})

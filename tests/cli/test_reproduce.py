@@ -1,0 +1,119 @@
+import json
+
+import pytest
+
+from bdnn.cli.experiments import duration
+from bdnn.cli.grid_progress import GridProgress, describe
+from bdnn.experiments import names
+from bdnn.experiments.runner import Progress
+from tests.cli.runner import assert_refused, run, run_json, write
+from tests.experiments.tiny import TINY
+
+# Without networks: what is tested here is the command.
+START, END = (
+    TINY.index(mark) for mark in ('[[methods]]\nname = "DS"', '[[methods]]\nname = "DNN"')
+)
+SMALL = (TINY[:START] + TINY[END : TINY.index("[[paper]]")]).replace(
+    'seeds = [0, 1, 2]', "seeds = [0]"
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def experiment(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("own") / "own.toml", SMALL)
+
+
+def test_without_a_name_it_lists_what_exists():
+    listed = run_json("reproduce", "--jobs", 2)
+    assert [record["name"] for record in listed["experiments"]] == list(names())
+    assert all(record["full_seconds"] > 0 for record in listed["experiments"])
+    total = sum(record["full_seconds"] for record in listed["experiments"])
+    assert total < 4 * 3600
+    quick = sum(record["quick_seconds"] for record in listed["experiments"])
+    assert quick < 600
+
+
+def test_the_benchmarks():
+    done = run("bench")
+    assert done.returncode == 0
+    for name in names("benchmarks"):
+        assert name in done.stdout
+
+
+def test_a_run_of_ones_own(experiment, tmp_path):
+    folder = tmp_path / "out"
+    estimate = run_json("reproduce", experiment, "--estimate", "--out", folder, "--jobs", 1)
+    assert (estimate["cells"], estimate["done"]) == (4, 0)
+    assert not folder.exists()
+    first = run("reproduce", experiment, "--out", folder, "--jobs", 1, cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert "4 of 4 done, 0 running, 0 failed" in first.stderr
+    assert "4 of 4 done, 0 failed" in first.stdout
+    assert {path.name for path in folder.iterdir()} == {
+        "results.jsonl",
+        "report.html",
+        "report.md",
+        "figures",
+    }
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    before = (folder / "results.jsonl").read_bytes()
+    again = run_json("reproduce", experiment, "--out", folder, "--jobs", 1, "--quiet")
+    assert (again["cells"], again["done"], again["failed"]) == (4, 4, 0)
+    assert (folder / "results.jsonl").read_bytes() == before
+
+
+def test_a_report_of_nothing_is_incomplete(experiment, tmp_path):
+    done = run("reproduce", experiment, "--out", tmp_path, "--report-only", "--json")
+    assert done.returncode == 1
+    assert json.loads(done.stdout)["done"] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["table9", "--out", "x"], "no experiment 'table9'"),
+        (["table1"], "add --out FOLDER"),
+        (["--out", "x"], "--out has no effect without a name"),
+        (["table1", "--out", "x", "--backend", "dask"], "both --backend dask and --scheduler"),
+        (["table1", "--out", "x", "--backend", "ray"], "must be one of processes, dask"),
+        (["table1", "--out", "x", "--scheduler", "tcp://a:1"], "both --backend dask"),
+        (["table1", "--out", "x", "--jobs", "0"], "--jobs must be at least 1"),
+        (["table1", "--estimate", "--retry"], "--retry has no effect"),
+        (["table1", "--out", "x", "--report-only", "--retry"], "leave one out"),
+        (["none.toml", "--out", "x"], "none.toml"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(arguments, message, tmp_path, capsys, monkeypatch):
+    from bdnn.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["reproduce", *arguments])
+    told = capsys.readouterr()
+    assert ended.value.code == 2
+    assert told.out == ""
+    assert told.err.count("\n") == 1
+    assert message in told.err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_is_no_folder(experiment):
+    assert_refused(run("reproduce", experiment, "--out", experiment), "it is no folder")
+
+
+def test_progress_in_one_line():
+    progress = Progress(10, 4, 1, {"a": "iris 50 DNN seed 0"}, 75.0)
+    line = describe(progress)
+    assert line == "4 of 10 done, 1 running, 1 failed, 75 s left  iris 50 DNN seed 0"
+    with GridProgress(live=True) as display:
+        display.take(progress)
+    assert describe(Progress(10)) == "0 of 10 done, 0 running, 0 failed"
+
+
+def test_durations():
+    assert [duration(s) for s in (3, 600, 7200, float("nan"))] == [
+        "3 s",
+        "10 min",
+        "2.0 h",
+        "unknown",
+    ]

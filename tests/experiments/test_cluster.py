@@ -1,0 +1,86 @@
+"""The same cells on a real Dask cluster of worker processes."""
+
+import os
+import signal
+import sys
+
+import joblib
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.model_selection import cross_val_score
+
+from bdnn import BDNNClassifier
+from bdnn.errors import DataError, UnsupportedFeatureError
+from bdnn.experiments import ResultFile, plan, run_cells
+from bdnn.experiments.cluster import dask_cluster
+from bdnn.training import Descent
+from tests.experiments.test_runner import measured
+from tests.experiments.tiny import tiny
+
+distributed = pytest.importorskip("distributed")
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as found:
+        yield found
+
+
+def run(folder, **options):
+    with ResultFile(folder) as file:
+        return run_cells(plan([tiny(seeds=[0, 1])]), file, **options)
+
+
+def test_a_cluster_gives_the_same_results_although_a_worker_dies(cluster, tmp_path):
+    killed = []
+
+    def kill_one(progress):
+        if progress.done == 3 and not killed:
+            killed.append(next(iter(cluster.workers.values())).pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    progress = run(tmp_path / "cluster", scheduler=cluster.scheduler_address, on_progress=kill_one)
+    assert killed
+    assert (progress.done, progress.failed) == (12, 0)
+    run(tmp_path / "here")
+    assert measured(tmp_path / "cluster") == measured(tmp_path / "here")
+
+
+def test_cross_validation_and_restarts_of_a_fit(cluster):
+    X, y = load_iris(return_X_y=True)
+    model = BDNNClassifier(
+        hidden=(2,), method=Descent(patience=1e-9), time_limit=300, n_jobs=2, random_state=0
+    )
+    here = cross_val_score(model, X, y, cv=2)
+    with dask_cluster(cluster.scheduler_address) as slots:
+        assert slots == 2
+        there = cross_val_score(model, X, y, cv=2)
+        # Restarts share memory, so they stay in threads where the fit is.
+        model.fit(X, y)
+    assert there.tolist() == here.tolist()
+
+
+def test_no_scheduler_is_one_sentence(monkeypatch):
+    monkeypatch.setattr("bdnn.experiments.cluster._CONNECT_SECONDS", 0.5)
+    with (
+        pytest.raises(DataError, match="no Dask scheduler answers"),
+        dask_cluster("tcp://127.0.0.1:9"),
+    ):
+        pass
+
+
+def test_a_missing_package_is_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with (
+        pytest.raises(UnsupportedFeatureError, match=r"pip install 'bdnn\[dask\]'"),
+        dask_cluster("tcp://127.0.0.1:9"),
+    ):
+        pass
+
+
+def test_the_back_end_is_given_back(cluster):
+    with dask_cluster(cluster.scheduler_address):
+        pass
+    assert "dask" not in type(joblib.parallel.get_active_backend()[0]).__name__.lower()
