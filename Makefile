@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test check docs bench check-c clean
+.PHONY: demo test check docs bench check-c check-report check-resume reproduction clean
 
 demo: $(VENV)/.installed
 	$(BIN)/bdnn train breast-cancer --weights ternary --time-limit 30 --out demo-model.json
@@ -29,6 +29,21 @@ bench: $(VENV)/.tested
 # C and ONNX against Python on 200 random networks; takes clang and onnxruntime where they are.
 check-c: $(VENV)/.tested
 	$(BIN)/python benchmarks/deploy.py --parts equality
+
+# A report in a real browser; skipped with a reason where there is no chromium.
+check-report: $(VENV)/.tested
+	$(BIN)/python -m tests.experiments.check_report
+
+# Ten kills of a quick run, then the same numbers as undisturbed.
+check-resume: $(VENV)/.tested
+	$(BIN)/python -m tests.experiments.check_resume
+
+# docs/reproduction.md from a full run, which goes on where an earlier one stopped.
+RESULTS ?= results/reproduction
+reproduction: $(VENV)/.tested
+	$(BIN)/bdnn reproduce all --out $(RESULTS)
+	cp $(RESULTS)/report.md docs/reproduction.md
+	rm -rf docs/figures && cp -r $(RESULTS)/figures docs/figures
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -26,16 +26,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bdnn
+from bdnn.experiments import load_experiment
 
 SHAPES = [(50,), (100,), (50, 50), (100, 100), (50, 50, 50), (100, 100, 100)]
-# Best BDNN and DNN accuracies of the paper's Tables 4 and 5, over all widths and depths.
-PAPER = {
-    "breast-cancer": (97.1, 95.0),
-    "credit-default": (78.1, 78.1),
-    "iris": (92.1, 87.4),
-    "boston-housing": (73.9, 78.0),
-    "digits": (76.6, 98.8),
-}
+DATA = ["breast-cancer", "credit-default", "iris", "boston-housing", "digits"]
 
 
 def straight_through(
@@ -134,7 +128,7 @@ def main() -> None:
     """Parse options, run what is missing, print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--splits", type=int, default=10)
-    parser.add_argument("--data", nargs="+", default=list(PAPER))
+    parser.add_argument("--data", nargs="+", default=DATA)
     parser.add_argument("--shapes", nargs="+", default=["x".join(map(str, s)) for s in SHAPES])
     parser.add_argument("--weights", nargs="+", default=["ternary", "continuous"])
     parser.add_argument("--seconds", type=float, default=10.0)
@@ -165,6 +159,18 @@ def main() -> None:
         report(name, done, [*models, "relu"], shapes, options)
 
 
+def paper_best(name: str, kind: str) -> float:
+    """Best accuracy of the paper's Tables 4 and 5 over all widths, depths and weights."""
+    numbers = [*load_experiment("table4").paper, *load_experiment("table5").paper]
+    return max(
+        number.value
+        for number in numbers
+        if number.measure == "accuracy"
+        and number.at["data"] == name
+        and (number.method == "DNN") == (kind == "DNN")
+    )
+
+
 def report(name: str, done: dict, models: list[str], shapes: list, options) -> None:
     """Print the mean accuracies of one data set, with the paper's best."""
 
@@ -173,7 +179,8 @@ def report(name: str, done: dict, models: list[str], shapes: list, options) -> N
         return 100 * statistics.mean(done[name, split, *key] for split in range(options.splits))
 
     others = {model: mean(model, ()) for model in ("logistic", "forest", "boosting")}
-    print(f"\n{name}: paper's best BDNN {PAPER[name][0]}, DNN {PAPER[name][1]}; ", end="")
+    best = {kind: paper_best(name, kind) for kind in ("BDNN", "DNN")}
+    print(f"\n{name}: paper's best BDNN {best['BDNN']}, DNN {best['DNN']}; ", end="")
     print(", ".join(f"{model} {value:.1f}" for model, value in others.items()))
     print(f"{'shape':14}" + "".join(f"{model:>22}" for model in models))
     for shape in shapes:
