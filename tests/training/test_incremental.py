@@ -35,15 +35,16 @@ def earlier_of(problem, bound=None, origin="solver test"):
     return Earlier(problem, problem.constant_network(), best if bound is None else bound, origin)
 
 
+@pytest.mark.parametrize("seconds", [0.0, 10.0])
 @pytest.mark.parametrize("weights", ["ternary", "binary", "int:2"])
 @pytest.mark.parametrize("hidden", [(), (1,), (2,)])
-def test_a_carried_bound_never_exceeds_the_optimum(weights, hidden):
+def test_a_carried_bound_never_exceeds_the_optimum(weights, hidden, seconds):
     helped = 0
     for seed in range(12):
         X, y, weight = samples(seed)
         before = problem_of(X[:6], y[:6], weight[:6], weights=weights, hidden=hidden)
         after = problem_of(X, y, weight, weights=weights, hidden=hidden)
-        carried = earlier_of(before).bound_on(after)
+        carried = earlier_of(before).bound_on(after, seconds=seconds)
         assert smallest_loss(before) <= carried.value <= smallest_loss(after)
         helped += carried.value > lower_bound(after).value
     # One unit's bound is the optimum itself, and two units of many weights err on no such samples.

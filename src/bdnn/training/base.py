@@ -209,13 +209,16 @@ class Recorder:
     def continue_from(self, earlier: Earlier) -> None:
         """Take over what earlier samples prove of all samples."""
         self.earlier = earlier
-        known = earlier.bound_on(self.problem, seconds=min(1.0, 0.05 * self.remaining))
-        self.improve_bound(
-            self.problem.round_bound(known.value),
-            known.origin,
-            "earlier",
-            conditional=earlier.is_conditional,
-        )
+        for seconds in (0.0, min(0.1, 0.01 * self.remaining)):
+            if self.stopping:
+                return
+            known = earlier.bound_on(self.problem, seconds=seconds)
+            self.improve_bound(
+                self.problem.round_bound(known.value),
+                known.origin,
+                "earlier",
+                conditional=earlier.is_conditional,
+            )
 
     def choose(self, network: Network, phase: str) -> None:
         """Take a network that the user's objectives prefer, whatever its loss."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _EARLIER = " on earlier samples"
 # Sweeps after which moves from the earlier network have found what they can; share of the time.
-_SWEEPS, _SHARE = 64, 0.1
+_SWEEPS, _SHARE = 300, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,14 +61,14 @@ class Earlier:
         """Measure the samples' weights in another unit."""
         return replace(self, problem=self.problem.weighed_in(unit), bound=self.bound / unit)
 
-    def bound_on(self, problem: TrainingProblem, *, seconds: float = 1.0) -> Bound:
+    def bound_on(self, problem: TrainingProblem, *, seconds: float = 0.0) -> Bound:
         """Bound of a problem with the earlier samples and others.
 
         Parameters
         ----------
         problem : TrainingProblem
         seconds : float
-            Time for each of the bounds of the further samples.
+            Time for each bound of the further samples beyond their conflicts; 0 for none.
         """
         problem = problem.led_by(self.problem)
         before = np.zeros_like(problem.mass)
@@ -78,7 +78,9 @@ class Earlier:
         if not np.isfinite(share):
             return Bound(0.0, "zero")
         rest = replace(problem, mass=np.maximum(problem.mass - share * before, 0.0))
-        further = lower_bound(rest, seconds=seconds)
+        further = Bound(rest.conflict_bound, rest.conflict_origin)
+        if seconds > 0:
+            further = lower_bound(rest, seconds=seconds)
         origin = self.origin.partition(_EARLIER)[0] + _EARLIER
         if further.value > 0:
             origin += f", {further.origin} on new ones"
