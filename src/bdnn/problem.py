@@ -73,6 +73,17 @@ class TrainingProblem:
         rows = np.repeat(np.arange(len(lines)), copies)
         return TrainingProblem(self.architecture, self.inputs[lines[rows]], mass[rows])
 
+    def led_by(self, before: TrainingProblem) -> TrainingProblem:
+        """Put the inputs of an earlier problem first, in its order, and the further ones after."""
+        inputs = np.concatenate([before.inputs, self.inputs])
+        first, group = _equal_rows(inputs)
+        order = np.argsort(first)  # the earlier inputs are distinct and come first
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        mass = np.zeros((len(order), self.mass.shape[1]))
+        mass[place[group[len(before.inputs) :]]] = self.mass
+        return replace(self, inputs=inputs[first[order]], mass=mass)
+
     @cached_property
     def cost_on(self) -> FloatArray:
         """Loss of every output that is on."""

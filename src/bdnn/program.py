@@ -230,15 +230,25 @@ class Program:
         return table
 
     def column_names(self) -> Iterator[str]:
-        """Names such as ``u1_3_0`` that any LP file accepts, in column order."""
+        """Names such as ``u1_3_0`` that any LP file accepts, in column order.
+
+        A further block of the same name continues the count of its first index.
+        """
+        begin: dict[str, int] = {}
         for block in self.variable_blocks:
-            for index in np.ndindex(block.columns.shape):
-                yield "_".join([block.name, *map(str, index)])
+            first = begin.get(block.name, 0)
+            shape = block.columns.shape or (1,)
+            begin[block.name] = first + shape[0]
+            for index in np.ndindex(shape):
+                yield "_".join([block.name, str(first + index[0]), *map(str, index[1:])])
 
     def row_names(self) -> Iterator[str]:
         """Names such as ``active1_12`` in row order."""
+        begin: dict[str, int] = {}
         for block in self.row_blocks:
-            for number in range(block.count):
+            first = begin.get(block.name, 0)
+            begin[block.name] = first + block.count
+            for number in range(first, first + block.count):
                 yield f"{block.name}_{number}"
 
     def _objective(self, terms: list[tuple[IndexArray, FloatArray]]) -> FloatArray:

@@ -7,7 +7,7 @@ import bdnn
 from bdnn.cli import main
 from tests.cli.runner import assert_refused, run
 
-COMMANDS = ["train", "predict", "evaluate", "info", "datasets", "solvers"]
+COMMANDS = ["train", "predict", "evaluate", "info", "plot", "datasets", "solvers"]
 
 
 def test_version():

@@ -172,3 +172,11 @@ def test_solver_that_is_not_installed(small_csv, tmp_path):
     )
     assert_refused(done, "which is not installed", "bdnn[gurobi]")
     assert not out.exists()
+
+
+def test_limits_of_training(small_csv):
+    told = run_json("train", small_csv, "--hidden", 1, "--loss-limit", 30, "--method", "exact")
+    assert told["loss"] <= 30
+    assert told["status"] in ("optimal", "loss limit")
+    refused = run("train", small_csv, "--method", "descent", "--node-limit", 3)
+    assert_refused(refused, "node_limit", "'descent'")

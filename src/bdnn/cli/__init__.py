@@ -20,6 +20,7 @@ from bdnn.cli.commands.datasets import datasets
 from bdnn.cli.commands.evaluate import evaluate
 from bdnn.cli.commands.export import export
 from bdnn.cli.commands.info import info
+from bdnn.cli.commands.plot import plot
 from bdnn.cli.commands.predict import predict
 from bdnn.cli.commands.reproduce import bench, reproduce
 from bdnn.cli.commands.solvers import solvers
@@ -81,6 +82,7 @@ for _command, _example in (
     (attack, "bdnn attack model.json test.csv --radius 0.1 --method random-sign"),
     (check, "bdnn check model.json breast-cancer"),
     (export, "bdnn export model.json --to c --out model.h"),
+    (plot, "bdnn plot model.json breast-cancer --what regions --out regions.png"),
     (reproduce, "bdnn reproduce all --quick --out results"),
     (bench, "bdnn bench proof --out results"),
     (datasets, "bdnn datasets --json"),

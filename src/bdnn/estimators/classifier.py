@@ -19,13 +19,13 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from bdnn.activation import Activation, FloatArray
 from bdnn.architecture import Architecture, WeightSet
 from bdnn.errors import DataError, ModelError, ModelFileError
+from bdnn.estimators.incremental import IncrementalMixin, KnownSamples
 from bdnn.estimators.robust import RobustnessMixin
 from bdnn.estimators.robust_training import RobustTraining
 from bdnn.estimators.validation import check_features, check_weights
-from bdnn.export.certificate import describe_data
 from bdnn.export.json import ModelRecord, read_model, write_model
+from bdnn.formulation.growth import GrowingModel
 from bdnn.network import Network
-from bdnn.problem import TrainingProblem
 from bdnn.scaling import Scaler
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
@@ -37,7 +37,7 @@ _BLOCK_ENTRIES = 1 << 17
 _LIMITS = ("time limit", "node limit", "interrupted")
 
 
-class BDNNClassifier(RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BDNNClassifier(IncrementalMixin, RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A binarized deep neural network trained by mixed-integer optimisation.
 
     Every unit is 1 iff its weighted inputs reach its threshold, else 0. Training minimises
@@ -77,6 +77,8 @@ class BDNNClassifier(RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: 
         Relative gap of loss and bound that is good enough.
     node_limit : int or None, default None
         Branch-and-bound nodes (CP-SAT: conflicts) after which to stop.
+    loss_limit : float or None, default None
+        Loss that is good enough.
     class_weight : dict, "balanced" or None, default None
     validation_fraction : float, default 0
         Share of the samples that is kept out of training, to choose among networks of equal or
@@ -101,7 +103,9 @@ class BDNNClassifier(RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: 
     network_ : Network
         The trained network.
     result_ : TrainingResult
-        Loss, bound, gap, status and history.
+        Loss, bound, gap and status.
+    history_ : tuple of Progress
+        Loss and bound over time, of the last run.
     scaler_ : Scaler
     classes_ : array
         Labels in the order of the outputs.
@@ -139,6 +143,7 @@ class BDNNClassifier(RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: 
         time_limit: float = 60.0,
         mip_gap: float = 0.0,
         node_limit: int | None = None,
+        loss_limit: float | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         validation_fraction: float = 0.0,
         robust_radius: Any = None,
@@ -160,6 +165,7 @@ class BDNNClassifier(RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: 
         self.time_limit = time_limit
         self.mip_gap = mip_gap
         self.node_limit = node_limit
+        self.loss_limit = loss_limit
         self.class_weight = class_weight
         self.validation_fraction = validation_fraction
         self.robust_radius = robust_radius
@@ -195,49 +201,38 @@ class BDNNClassifier(RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: 
         """
         values = check_features(self, X, reset=True)
         labels = self._encode_labels(y, len(values))
-        weight = self._weigh(y, sample_weight, len(values))
-        architecture = Architecture.create(
-            values.shape[1],
-            len(self.classes_),
-            hidden=self.hidden,
-            weights=self.weights,
-            thresholds=self.thresholds,
-            ties=self.ties,
-            activation=self.activation,
-        )
+        return self._fit_samples(values, labels, sample_weight, feature_names=feature_names)
+
+    def _fit_samples(
+        self,
+        values: FloatArray,
+        labels: NDArray[np.intp],
+        sample_weight: ArrayLike | None,
+        *,
+        feature_names: Sequence[str] | None = None,
+        fewest_classes: int = 2,
+        models: GrowingModel | None = None,
+    ) -> Self:
+        """Train from nothing, with labels as indices into ``classes_``."""
+        own_weight = check_weights(sample_weight, len(values))
+        weight = self._weigh(labels, own_weight, fewest_classes=fewest_classes)
+        architecture = self._architecture()
         method = get_method(self.method)
-        if self.n_jobs == 0 or not (self.callback is None or callable(self.callback)):
-            raise ModelError(
-                f"n_jobs must not be 0 and callback must be callable, got {self.n_jobs!r} and "
-                f"{self.callback!r}: give for example n_jobs=1 and callback=None."
-            )
-        budget = Budget(
-            seconds=self.time_limit,
-            gap=self.mip_gap,
-            nodes=self.node_limit,
-            threads=effective_n_jobs(self.n_jobs),
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
-        )
+        budget = self._budget()
         if self.solver != "auto":
             get_solver(self.solver).check_available()
         self.input_names_ = self._names(feature_names)
         self.scaler_ = Scaler.fit(
             values, self.scale, weights=architecture.weights[0], sample_weight=weight
         )
-        scaled = self.scaler_.transform(values)
         held_out = self._held_out(labels, budget.seed)
         robust = RobustTraining.create(
             self.robust_radius, self.robust_norm, self.robust_loss, len(values), budget.seed
         )
+        samples = KnownSamples(values, labels, own_weight, weight, held_out)
         if robust is None:
             problem, validation = (
-                TrainingProblem.from_samples(
-                    architecture,
-                    scaled[part],
-                    labels[part],
-                    None if weight is None else weight[part],
-                )
-                for part in (~held_out, held_out)
+                samples.problem(architecture, self.scaler_, part) for part in (~held_out, held_out)
             )
         else:
             method = robust.method(method)
@@ -245,6 +240,7 @@ class BDNNClassifier(RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: 
                 robust.problem(architecture, self.scaler_, values, labels, weight, part)
                 for part in (~held_out, held_out)
             )
+            scaled = self.scaler_.transform(values)
             method = robust.with_radii(method, problem, scaled, ~held_out)
         self.network_, self.result_ = method.train(
             problem,
@@ -252,12 +248,42 @@ class BDNNClassifier(RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: 
             budget=budget,
             solver=self.solver,
             start=self.start,
+            models=models,
             on_progress=self.callback,
         )
-        self._data_facts = self._describe(values, labels, weight, held_out, sample_weight)
-        self._promises: tuple[Mapping[str, Any], ...] = ()
-        self._warn_if_stopped()
+        self._remember(samples, models)
         return self
+
+    def _architecture(self) -> Architecture:
+        return Architecture.create(
+            self.n_features_in_,
+            len(self.classes_),
+            hidden=self.hidden,
+            weights=self.weights,
+            thresholds=self.thresholds,
+            ties=self.ties,
+            activation=self.activation,
+        )
+
+    def _budget(self) -> Budget:
+        if self.n_jobs == 0 or not (self.callback is None or callable(self.callback)):
+            raise ModelError(
+                f"n_jobs must not be 0 and callback must be callable, got {self.n_jobs!r} and "
+                f"{self.callback!r}: give for example n_jobs=1 and callback=None."
+            )
+        return Budget(
+            seconds=self.time_limit,
+            gap=self.mip_gap,
+            nodes=self.node_limit,
+            loss=self.loss_limit,
+            threads=effective_n_jobs(self.n_jobs),
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+        )
+
+    @property
+    def history_(self) -> tuple[Progress, ...]:
+        """Loss and bound over time: moments with ``seconds``, ``phase``, ``loss``, ``bound``."""
+        return tuple(self.result_.history)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class labels of samples."""
@@ -337,9 +363,17 @@ class BDNNClassifier(RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: 
         model.extra_ = dict(record.extra)
         model._data_facts = dict(record.certificate.get("data", {}))
         model._promises = tuple(record.certificate.get("promises", ()))
+        model._samples = None
+        model._models = None
         return model
 
     def _encode_labels(self, y: ArrayLike, n_samples: int) -> NDArray[np.intp]:
+        """Learn the classes; return every sample's index among them."""
+        self.classes_, codes = np.unique(self._check_labels(y, n_samples), return_inverse=True)
+        return np.asarray(codes)
+
+    @staticmethod
+    def _check_labels(y: ArrayLike, n_samples: int) -> NDArray[Any]:
         if y is None:
             raise DataError("requires y to be passed, but the target y is None: give the labels.")
         labels = column_or_1d(y, warn=True)
@@ -347,45 +381,24 @@ class BDNNClassifier(RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: 
             raise DataError("y must hold class labels, got NaN or inf: remove these rows.")
         check_classification_targets(labels)
         check_consistent_length(np.empty(n_samples), labels)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        return np.asarray(codes)
+        return np.asarray(labels)
 
-    def _weigh(self, y: ArrayLike, sample_weight: Any, n_samples: int) -> FloatArray | None:
-        weight = check_weights(sample_weight, n_samples)
+    def _weigh(
+        self, labels: NDArray[np.intp], weight: FloatArray | None, *, fewest_classes: int
+    ) -> FloatArray | None:
+        """Weights of samples and classes together."""
         if self.class_weight is not None:
-            balance = compute_sample_weight(self.class_weight, y)
+            balance = compute_sample_weight(self.class_weight, self.classes_[labels])
             product = balance if weight is None else balance * weight
-            weight = check_weights(product, n_samples, name="class_weight")
-        used = np.ones(n_samples, dtype=bool) if weight is None else weight > 0
-        present = np.unique(np.asarray(y).ravel()[used])
-        if len(present) < 2:
+            weight = check_weights(product, len(labels), name="class_weight")
+        used = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
+        present = np.unique(labels[used])
+        if len(present) < fewest_classes:
             raise DataError(
-                f"y must hold at least two classes, got one class ({present.tolist()[0]!r}): "
-                "check the target column."
+                "y must hold at least two classes, got one class "
+                f"({self.classes_[present].tolist()[0]!r}): check the target column."
             )
         return weight
-
-    def _describe(
-        self,
-        values: FloatArray,
-        labels: NDArray[np.intp],
-        weight: FloatArray | None,
-        held_out: NDArray[np.bool_],
-        sample_weight: Any,
-    ) -> dict[str, Any]:
-        """What the certificate says of the samples that the loss counts."""
-        used = ~held_out if weight is None else ~held_out & (weight > 0)
-        class_weight = None
-        if weight is not None and sample_weight is None:
-            _, first = np.unique(labels, return_index=True)
-            class_weight = weight[first].tolist()
-        return describe_data(
-            values,
-            labels,
-            used=used,
-            class_weight=class_weight,
-            sample_weight=sample_weight is not None,
-        )
 
     def _certificate(self, promises: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         kept = [*self._promises, *(dict(promise) for promise in promises)]
@@ -430,7 +443,7 @@ class BDNNClassifier(RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: 
                 f"{result.loss:g} and bound {result.bound:g}: {remedy} for a better network or "
                 "a proof.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=5,
             )
 
 

@@ -44,21 +44,29 @@ class Products:
         ``needs_upper`` and ``needs_lower``, of shape (samples, units), say for which sums the
         upper and the lower rows are wanted.
         """
+        block = cls(layer, u, cls.add_products(program, layer, len(u)))
+        block.add_rows(program, needs_upper=needs_upper, needs_lower=needs_lower)
+        return block
+
+    @staticmethod
+    def add_products(program: Program, layer: LayerWeights, n_samples: int) -> IndexArray:
+        """Add the variables alone."""
         low, high = layer.range
-        n_units, n_inputs = layer.W.shape
-        s = program.add_variables(
+        return program.add_variables(
             f"s{layer.number}",
-            (len(u), n_units, n_inputs),
+            (n_samples, *layer.W.shape),
             lower=min(low, 0.0),
             upper=max(high, 0.0),
             integer=layer.weights.integer,
         )
-        block = cls(layer, u, s)
+
+    def add_rows(self, program: Program, *, needs_upper: BoolArray, needs_lower: BoolArray) -> None:
+        """Add the rows of those (sample, unit) pairs that need them."""
+        low, high = self.layer.range
         if needs_upper.any():
-            block._add_pair(program, "upper", needs_upper, first=high, second=low, is_upper=True)
+            self._add_pair(program, "upper", needs_upper, first=high, second=low, is_upper=True)
         if needs_lower.any():
-            block._add_pair(program, "lower", needs_lower, first=low, second=high, is_upper=False)
-        return block
+            self._add_pair(program, "lower", needs_lower, first=low, second=high, is_upper=False)
 
     def _add_pair(
         self,

@@ -115,7 +115,7 @@ class NetworkModel:
         for k, weights in enumerate(architecture.weights, start=1):
             is_output = k == architecture.n_layers
             signed = is_output and reductions.signed
-            bounds = _bounds(
+            bounds = bounds_of_sums(
                 problem, k, weights, (n_samples, widths[k - 1]), robust, signed=signed, eps=eps
             )
             size, rule = (widths[k], widths[k - 1]), architecture.activation_of(k - 1)
@@ -261,7 +261,7 @@ class NetworkModel:
         return -W[:1], -t[:1], on_first
 
 
-def _bounds(
+def bounds_of_sums(
     problem: TrainingProblem,
     k: int,
     weights: WeightSet,

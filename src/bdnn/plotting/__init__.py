@@ -1,6 +1,14 @@
-"""Pictures of training runs; needs matplotlib (``pip install 'bdnn[plot]'``)."""
+"""Pictures of training runs and networks; needs matplotlib (``pip install 'bdnn[plot]'``)."""
 
 from bdnn.plotting.curves import plot_epochs, plot_progress
+from bdnn.plotting.regions import plot_decision_regions
 from bdnn.plotting.robustness import plot_robustness
+from bdnn.plotting.weights import plot_weights
 
-__all__ = ["plot_epochs", "plot_progress", "plot_robustness"]
+__all__ = [
+    "plot_decision_regions",
+    "plot_epochs",
+    "plot_progress",
+    "plot_robustness",
+    "plot_weights",
+]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bdnn.activation import FloatArray
-from bdnn.errors import DataError, UnsupportedFeatureError
+from bdnn.errors import DataError
+from bdnn.plotting.figure import COLOURS, new_axes
 from bdnn.training.result import TrainingResult
 
 if TYPE_CHECKING:
@@ -25,13 +26,12 @@ _PANELS = {
 }
 
 
-def plot_progress(result: TrainingResult, *, ax: Axes | None = None) -> Axes:
+def plot_progress(result: Any, *, ax: Axes | None = None) -> Axes:
     """Draw the loss and the bound of a run against the time.
 
     Parameters
     ----------
-    result : TrainingResult
-        For example ``model.result_``.
+    result : TrainingResult, or estimator with ``result_``
     ax : matplotlib axes, optional
         Where to draw; by default a new figure.
 
@@ -39,18 +39,22 @@ def plot_progress(result: TrainingResult, *, ax: Axes | None = None) -> Axes:
     -------
     matplotlib axes
     """
-    if not result.history:
+    result = getattr(result, "result_", result)
+    if not isinstance(result, TrainingResult) or not result.history:
         raise DataError("the result has no history to draw: train with any method first.")
-    ax = _axes(1)[1][0] if ax is None else ax
+    ax = new_axes(1)[1][0] if ax is None else ax
     seconds = [moment.seconds for moment in result.history] + [result.seconds]
     loss = [moment.loss for moment in result.history] + [result.loss]
     bound = [moment.bound for moment in result.history] + [result.bound]
     loss = [value if math.isfinite(value) else math.nan for value in loss]
-    ax.step(seconds, loss, where="post", label="loss")
-    ax.step(seconds, bound, where="post", label="bound")
+    ax.fill_between(seconds, bound, loss, step="post", color="0.92", linewidth=0)
+    ax.step(seconds, loss, where="post", label="loss", color=COLOURS[0], linewidth=2)
+    ax.step(seconds, bound, where="post", label="bound", color=COLOURS[5], linestyle="--")
     ax.set_xlabel("seconds")
     ax.set_ylabel("loss")
-    ax.set_ylim(bottom=0.0)
+    # Two lines at zero would be hidden by the axis.
+    ax.set_ylim(bottom=-0.03 * max(result.loss, np.nanmax([1.0, *loss])))
+    ax.set_title(f"{result.status}: loss {result.loss:g}, bound {result.bound:g}", fontsize=9)
     ax.legend()
     return ax
 
@@ -73,7 +77,7 @@ def plot_epochs(runs: Mapping[str, Sequence[Run]], *, title: str = "") -> Figure
     """
     if not any(len(run) for named in runs.values() for run in named):
         raise DataError("there is no epoch to draw: train with method 'data_splitting' first.")
-    figure, axes = _axes(len(_PANELS))
+    figure, axes = new_axes(len(_PANELS))
     for ax, (field, label) in zip(axes, _PANELS.items(), strict=True):
         for name, named in runs.items():
             table = _table(named, field)
@@ -96,16 +100,3 @@ def _table(runs: Sequence[Run], field: str) -> FloatArray:
         values = [math.nan if step[field] is None else float(step[field]) for step in run]
         line[: len(values)] = values
     return np.where(np.isfinite(table), table, np.nan)
-
-
-def _axes(count: int) -> tuple[Figure, list[Axes]]:
-    """Make a new figure of so many panels, without touching pyplot's state."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise UnsupportedFeatureError(
-            "plots need the package matplotlib, which is not installed: run pip install "
-            "'bdnn[plot]'."
-        ) from error
-    figure = Figure(figsize=(4.5 * count, 3.2), layout="constrained")
-    return figure, list(np.atleast_1d(figure.subplots(1, count)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bdnn.errors import DataError
-from bdnn.plotting.curves import _axes
+from bdnn.plotting.figure import new_axes
 from bdnn.robustness import Certification, Verification
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def plot_robustness(
     named = found if isinstance(found, Mapping) else {_name(found): found}
     if not named:
         raise DataError("there is nothing to draw: give at least one certification.")
-    ax = _axes(1)[1][0] if ax is None else ax
+    ax = new_axes(1)[1][0] if ax is None else ax
     end = largest or max(_end(result) for result in named.values())
     levels = np.linspace(0.0, end, _POINTS)
     for name, result in named.items():

@@ -53,6 +53,7 @@ class Auto(Descent):
     eps: float = DEFAULT_EPS
 
     name: ClassVar[str] = "auto"
+    has_nodes: ClassVar[bool] = True
 
     def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
         if solver != "auto":

@@ -6,18 +6,21 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from bdnn.architecture import Architecture
 from bdnn.errors import ModelError, NoSolutionError
+from bdnn.formulation import NetworkModel
+from bdnn.formulation.growth import GrowingModel
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.result import relative_gap
 from bdnn.stepwise import has_twin
 from bdnn.training.discrete import check_levels, train_twin
+from bdnn.training.incremental import Earlier
 from bdnn.training.result import Progress, Trained, TrainingResult
 
 ProgressHandler = Callable[[Progress], bool | None]
@@ -38,6 +41,8 @@ class Budget:
         Relative gap of loss and bound at which the run may end.
     nodes : int or None
         Branch-and-bound nodes of a solver.
+    loss : float or None
+        Loss at which the run may end.
     threads : int
         Threads or processes.
     seed : int
@@ -48,6 +53,7 @@ class Budget:
     nodes: int | None = None
     threads: int = 1
     seed: int = 0
+    loss: float | None = None
 
     def __post_init__(self) -> None:
         if not is_number(self.seconds) or not self.seconds > 0:
@@ -60,6 +66,10 @@ class Budget:
         if self.nodes is not None and (not _is_whole(self.nodes) or self.nodes < 1):
             raise ModelError(
                 f"node_limit must be a whole number from 1, got {self.nodes!r}: use None for none."
+            )
+        if self.loss is not None and (not is_number(self.loss) or not 0 <= self.loss < math.inf):
+            raise ModelError(
+                f"loss_limit must be a number from 0, got {self.loss!r}: use None for none."
             )
 
 
@@ -93,6 +103,8 @@ class Recorder:
         self.validation = validation
         self.budget = budget
         self.given: Network | None = None
+        self.earlier: Earlier | None = None
+        self.models: GrowingModel | type[NetworkModel] = NetworkModel
         self.network: Network | None = None
         self.loss = math.inf
         self.bound = problem.conflict_bound
@@ -124,9 +136,22 @@ class Recorder:
         return self.problem.is_met(self.loss, self.bound)
 
     @property
+    def target(self) -> float:
+        """Loss at which there is nothing more to do."""
+        return self.bound if self.budget.loss is None else max(self.bound, self.budget.loss)
+
+    @property
     def is_close(self) -> bool:
-        """Whether the gap is as small as wanted."""
-        return self.is_proven or relative_gap(self.loss, self.bound) <= self.budget.gap
+        """Whether the loss or the gap is as small as wanted."""
+        return self.suffices(self.loss)
+
+    def suffices(self, loss: float) -> bool:
+        """Tell whether a loss is proven smallest, or as small as wanted."""
+        return (
+            self.problem.is_met(loss, self.bound)
+            or loss <= self.target
+            or relative_gap(loss, self.bound) <= self.budget.gap
+        )
 
     @property
     def stopping(self) -> bool:
@@ -181,6 +206,20 @@ class Recorder:
         self.improve_bound(bound, origin, phase)
         return self.stopping
 
+    def continue_from(self, earlier: Earlier) -> None:
+        """Take over what earlier samples prove of all samples."""
+        self.earlier = earlier
+        for seconds in (0.0, min(0.1, 0.01 * self.remaining)):
+            if self.stopping:
+                return
+            known = earlier.bound_on(self.problem, seconds=seconds)
+            self.improve_bound(
+                self.problem.round_bound(known.value),
+                known.origin,
+                "earlier",
+                conditional=earlier.is_conditional,
+            )
+
     def choose(self, network: Network, phase: str) -> None:
         """Take a network that the user's objectives prefer, whatever its loss."""
         self._keep(network, self.problem.loss(network), phase)
@@ -229,6 +268,8 @@ class Recorder:
             ended = "interrupted"
         elif relative_gap(loss, self.bound) <= self.budget.gap:
             ended = "gap limit"
+        elif loss <= self.target:
+            ended = "loss limit"
         result = TrainingResult(
             ended,
             loss,
@@ -252,6 +293,8 @@ class AbstractMethod(ABC):
     name: ClassVar[str]
     uses_validation: ClassVar[bool] = False
     trains_levels: ClassVar[bool] = False
+    continues: ClassVar[bool] = False
+    has_nodes: ClassVar[bool] = False
 
     def train(
         self,
@@ -261,6 +304,8 @@ class AbstractMethod(ABC):
         budget: Budget | None = None,
         solver: str | AbstractSolver = "auto",
         start: Network | None = None,
+        earlier: Earlier | None = None,
+        models: GrowingModel | None = None,
         on_progress: ProgressHandler | None = None,
     ) -> Trained:
         """Find a network of small loss.
@@ -275,6 +320,11 @@ class AbstractMethod(ABC):
             A solver, its name, or ``"auto"`` for the one that suits the model.
         start : Network, optional
             A network of the same architecture to begin with.
+        earlier : Earlier, optional
+            What a run on some of the samples has shown; training begins with its network. Only
+            where :attr:`continues`.
+        models : GrowingModel, optional
+            Keeps the program for the next such run, and continues the one of the last.
         on_progress : callable, optional
             Called with a :class:`~bdnn.training.result.Progress` now and then; the run ends when
             it returns True.
@@ -296,12 +346,22 @@ class AbstractMethod(ABC):
                 f"method '{self.name}' makes no choice by validation, got samples for it: leave "
                 "validation_fraction at 0 or use method 'auto'."
             )
+        if budget.nodes is not None and not self.has_nodes:
+            raise ModelError(
+                f"node_limit is for one program and its solver, which method '{self.name}' does "
+                "not have: use time_limit, or method 'auto' or 'exact'."
+            )
+        if earlier is not None:
+            self.check_continues()
+            start = earlier.network
         if problem.architecture.activations and has_twin(problem.architecture):
             return train_twin(
                 self,
                 problem,
                 validation=validation,
                 start=start,
+                earlier=earlier,
+                models=models,
                 budget=budget,
                 solver=solver,
                 on_progress=on_progress,
@@ -314,17 +374,31 @@ class AbstractMethod(ABC):
             return None if on_progress is None else on_progress(moment.in_units(unit))
 
         problem = problem.weighed_in(unit)
+        if budget.loss is not None:
+            budget = replace(budget, loss=budget.loss / unit)
         recorder = Recorder(problem, budget, tell, validation)
         recorder.offer(problem.constant_network(), "start")
         recorder.given = start
         if start is not None:
             recorder.offer(start, "start")
+        if earlier is not None:
+            recorder.continue_from(earlier.weighed_in(unit))
+        if models is not None:
+            recorder.models = models
         try:
             trained = self._train(recorder, solver)
         except KeyboardInterrupt:
             recorder.interrupted = True
             trained = recorder.verdict(self.name, ended="interrupted")
         return trained._replace(result=trained.result.in_units(unit))
+
+    def check_continues(self) -> None:
+        """Raise an error if the method cannot go on from a run on fewer samples."""
+        if not self.continues:
+            raise ModelError(
+                f"method '{self.name}' cannot go on with further samples: use 'auto', 'exact' or "
+                "'descent', or fit anew."
+            )
 
     @abstractmethod
     def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:

@@ -202,6 +202,7 @@ class Certified(AbstractMethod):
     eps: float = DEFAULT_EPS
 
     name: ClassVar[str] = "certified"
+    has_nodes: ClassVar[bool] = True
     uses_validation: ClassVar[bool] = True
 
     def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:

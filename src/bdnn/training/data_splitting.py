@@ -195,6 +195,10 @@ class _Run:
             solved, kept = self._epoch(number, current, left / (method.epochs - number))
             current = solved.candidate
             self._record(number, solved, kept, time.perf_counter() - began)
+            # A proof alone ends nothing: of networks of equal loss validation may prefer a later.
+            wants_less = recorder.budget.loss is None and recorder.budget.gap == 0
+            if recorder.is_close and not wants_less:
+                return
 
     @property
     def _reserve(self) -> float:

@@ -68,6 +68,7 @@ class Descent(AbstractMethod):
     name: ClassVar[str] = "descent"
     uses_validation: ClassVar[bool] = True
     trains_levels: ClassVar[bool] = True
+    continues: ClassVar[bool] = True
 
     def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
         search = Search.prepare(recorder, self)
@@ -150,7 +151,7 @@ class Search:
                 seconds=left,
                 seed=self.spawn_seed(),
                 start=self._round_start(number, left),
-                target=recorder.bound,
+                target=recorder.target,
                 max_sweeps=sweeps,
                 restarts=1 if number == 0 else _WALKS,
                 n_jobs=recorder.budget.threads,
@@ -262,7 +263,7 @@ class Search:
             seconds=0.3 * seconds,
             seed=self.spawn_seed(),
             start=self.start,
-            target=recorder.bound,
+            target=recorder.target,
             max_sweeps=_FIRST_SWEEPS,
             on_progress=lambda network, loss: recorder.heartbeat("shallow"),
         )

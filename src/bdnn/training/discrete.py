@@ -13,6 +13,7 @@ from bdnn.training.result import Trained
 if TYPE_CHECKING:
     from bdnn.network import Network
     from bdnn.training.base import AbstractMethod
+    from bdnn.training.incremental import Earlier
 
 
 def check_levels(problem: TrainingProblem, method: str) -> None:
@@ -33,6 +34,7 @@ def train_twin(
     *,
     validation: TrainingProblem | None,
     start: Network | None,
+    earlier: Earlier | None,
     **options: Any,
 ) -> Trained:
     """Train the problem's twin of steps; what is reported is computed from the network itself.
@@ -41,14 +43,11 @@ def train_twin(
     bound for one is a bound for the other. Only sums of continuous weights can round differently.
     """
     shape = problem.architecture
-
-    def of_steps(given: TrainingProblem) -> TrainingProblem:
-        return replace(given, architecture=replace(shape, activations=()))
-
     trained = method.train(
-        of_steps(problem),
-        validation=None if validation is None else of_steps(validation),
+        _of_steps(problem),
+        validation=None if validation is None else _of_steps(validation),
         start=None if start is None else to_twin(start),
+        earlier=None if earlier is None else _twin_of_earlier(earlier),
         **options,
     )
     network, result = from_twin(trained.network, shape), trained.result
@@ -59,3 +58,11 @@ def train_twin(
         status = "optimal" if problem.is_met(loss, bound) else "feasible"
         result = replace(result, bound=bound, status=status)
     return Trained(network, result)
+
+
+def _of_steps(problem: TrainingProblem) -> TrainingProblem:
+    return replace(problem, architecture=replace(problem.architecture, activations=()))
+
+
+def _twin_of_earlier(earlier: Earlier) -> Earlier:
+    return replace(earlier, problem=_of_steps(earlier.problem), network=to_twin(earlier.network))

@@ -17,6 +17,7 @@ from bdnn.solvers.registry import choose_solver, get_solver
 from bdnn.solvers.result import Limits, SolveResult, SolverEvent, Termination
 from bdnn.training.base import AbstractMethod, Recorder
 from bdnn.training.discrete import check_levels
+from bdnn.training.incremental import improve_earlier
 from bdnn.training.repair import repair
 from bdnn.training.result import Trained
 from bdnn.training.robust import promised
@@ -55,6 +56,8 @@ class Exact(AbstractMethod):
 
     name: ClassVar[str] = "exact"
     trains_levels: ClassVar[bool] = True
+    continues: ClassVar[bool] = True
+    has_nodes: ClassVar[bool] = True
 
     def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
         if isinstance(solver, str) and solver != "auto":
@@ -67,6 +70,8 @@ class Exact(AbstractMethod):
     def _solve(
         self, recorder: Recorder, solver: str | AbstractSolver, robust: Robust | None
     ) -> Trained:
+        if recorder.earlier is not None:
+            improve_earlier(recorder)
         if recorder.stopping:
             return recorder.verdict(self.name, ended=Termination.TIME_LIMIT.value)
         if program_size(recorder.problem) > _PRODUCTS_PER_SECOND * recorder.remaining:
@@ -117,7 +122,9 @@ class ExactSolve:
         """Build the model and choose a solver that can handle it."""
         budget = recorder.budget
         recorder.note("build")
-        model = NetworkModel.build(recorder.problem, reductions=reductions, eps=eps, robust=robust)
+        model = recorder.models.build(
+            recorder.problem, reductions=reductions, eps=eps, robust=robust
+        )
         engine = (
             choose_solver(model.program, threads=budget.threads, seed=budget.seed)
             if solver == "auto"

@@ -114,7 +114,7 @@ class LocalSearch(AbstractMethod):
         if method.polish and not recorder.interrupted:
             run.widen()
         ended = "time limit" if run.is_cut else "feasible"
-        message = "" if run.is_cut or recorder.is_proven else "a local optimum of the alternation"
+        message = "" if run.is_cut or recorder.is_close else "a local optimum of the alternation"
         return recorder.verdict(self.name, ended=ended, solver=run.solver_name, message=message)
 
     def _settled(self) -> LocalSearch:
@@ -171,7 +171,7 @@ class _Run:
             robust=robust,
         )
         self._lock = threading.Lock()
-        self._first_proven: int | None = None
+        self._first_good: int | None = None
 
     def all_starts(self) -> None:
         """Run every start; of equally good ends the earliest counts."""
@@ -209,8 +209,8 @@ class _Run:
         return self.recorder.seconds >= self.deadline
 
     def _is_superseded(self, number: int) -> bool:
-        """Whether an earlier start is proven optimal, so that this one does not count."""
-        return self._first_proven is not None and self._first_proven < number
+        """Whether an earlier start is good enough, so that this one does not count."""
+        return self._first_good is not None and self._first_good < number
 
     def _path(self, number: int, seed: np.random.SeedSequence) -> Network:
         """Alternate from one start until a round brings nothing."""
@@ -234,10 +234,10 @@ class _Run:
                 activations = None
                 self._record(number, round_number, half, found, network, began)
             holds = self.programs.holds(network)
-            if holds and problem.is_met(problem.loss(network), self.recorder.bound):
+            if holds and self.recorder.suffices(problem.loss(network)):
                 with self._lock:
-                    known = self._first_proven
-                    self._first_proven = number if known is None else min(known, number)
+                    known = self._first_good
+                    self._first_good = number if known is None else min(known, number)
                 break
             if (not holds or problem.loss(network) >= before) and not self._is_late:
                 break

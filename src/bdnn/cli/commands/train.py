@@ -87,6 +87,13 @@ def train(
     scale: Annotated[str, typer.Option(help="standard, minmax or none.")] = "standard",
     time_limit: Annotated[float, typer.Option(help="Seconds.")] = 60.0,
     gap: Annotated[float, typer.Option(help="Relative gap that is good enough.")] = 0.0,
+    loss_limit: Annotated[
+        float | None, typer.Option(help="Loss that is good enough.", show_default="none")
+    ] = None,
+    node_limit: Annotated[
+        int | None,
+        typer.Option(help="Branch-and-bound nodes of the solver.", show_default="none"),
+    ] = None,
     rows: Annotated[
         int | None,
         typer.Option(
@@ -162,6 +169,8 @@ def train(
         scale=None if scale == "none" else scale,
         time_limit=time_limit,
         mip_gap=gap,
+        loss_limit=loss_limit,
+        node_limit=node_limit,
         class_weight=None if class_weight == "none" else _check_class_weight(class_weight),
         validation_fraction=validation,
         robust_radius=robust_radius,

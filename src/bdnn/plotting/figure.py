@@ -1,0 +1,34 @@
+"""New figures and the colours all pictures share; the one file that imports matplotlib."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bdnn.errors import UnsupportedFeatureError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, which people of any colour vision tell apart; markers for print.
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#666666")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+# Purple below and orange above zero, equally dark on both sides.
+DIVERGING = "PuOr_r"
+
+
+def new_axes(
+    columns: int, rows: int = 1, *, size: tuple[float, float] = (4.5, 3.2)
+) -> tuple[Figure, list[Axes]]:
+    """Make a new figure of so many panels, each of a size in inches, without pyplot's state."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise UnsupportedFeatureError(
+            "plots need the package matplotlib, which is not installed: run pip install "
+            "'bdnn[plot]'."
+        ) from error
+    figure = Figure(figsize=(size[0] * columns, size[1] * rows), layout="constrained")
+    return figure, list(np.atleast_1d(figure.subplots(rows, columns)).ravel())

@@ -1,0 +1,133 @@
+"""Weight maps: what every unit looks for, as one matrix or as an image per unit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bdnn.activation import FloatArray
+from bdnn.errors import DataError
+from bdnn.network import Network
+from bdnn.plotting.figure import DIVERGING, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Panels of a row at most, and the most units that are drawn as images.
+_COLUMNS, _MOST_IMAGES = 12, 200
+# The ends of the colour map are nearly black; colours from further inside are easier to tell apart.
+_SPARE = 1.4
+# Names of more inputs than this cannot be read.
+_MOST_NAMES = 40
+
+
+def plot_weights(
+    model: Any,
+    *,
+    layer: int = 1,
+    shape: tuple[int, int] | None = None,
+    names: Sequence[str] | None = None,
+) -> Figure:
+    """Draw the weights of a layer.
+
+    Parameters
+    ----------
+    model : Network, or estimator with ``network_``
+    layer : int
+        From 1; the last one is that of the outputs.
+    shape : pair of int, optional
+        Height and width of the inputs as an image: one image per unit. Without, one matrix with a
+        line per unit.
+    names : sequence of str, optional
+        Of the inputs; by default those that the estimator knows.
+
+    Returns
+    -------
+    matplotlib figure
+    """
+    network = getattr(model, "network_", model)
+    if not isinstance(network, Network):
+        raise DataError(f"a network or a fitted estimator is needed, got {model!r}: fit it first.")
+    n_layers = len(network.weights)
+    if not isinstance(layer, int) or not 1 <= layer <= n_layers:
+        raise DataError(f"layer must be from 1 to {n_layers}, got {layer!r}: choose one of these.")
+    W, thresholds = network.weights[layer - 1], network.thresholds[layer - 1]
+    limit = float(np.abs(W).max(initial=0.0)) or 1.0
+    what = "output" if layer == n_layers else "unit"
+    if shape is not None:
+        return _images(W, thresholds, shape, limit, what)
+    if names is None and layer == 1:
+        names = getattr(model, "input_names_", None)
+    return _matrix(W, limit, what, names)
+
+
+def _matrix(W: FloatArray, limit: float, what: str, names: Sequence[str] | None) -> Figure:
+    units, inputs = W.shape
+    if names is not None and len(names) != inputs:
+        raise DataError(f"names must be {inputs}, one per input, got {len(names)}: check them.")
+    width = min(14.0, max(4.0, 1.6 + 0.28 * inputs))
+    height = min(9.0, max(2.2, 1.2 + 0.22 * units))
+    figure, (ax,) = new_axes(1, size=(width, height))
+    image = ax.imshow(W, **_colours(limit), aspect="auto")
+    ax.set_ylabel(what)
+    ax.set_yticks(_ticks(units), [str(j + 1) for j in _ticks(units)])
+    if names is not None and inputs <= _MOST_NAMES:
+        ax.set_xticks(range(inputs), [str(name) for name in names], rotation=45, ha="right")
+    else:
+        ax.set_xlabel("input")
+        ax.set_xticks(_ticks(inputs), [str(j + 1) for j in _ticks(inputs)])
+    # Thin white lines part the weights as long as there is room for them.
+    if inputs <= _MOST_NAMES and units <= _MOST_NAMES:
+        ax.set_xticks(np.arange(0.5, inputs - 1), minor=True)
+        ax.set_yticks(np.arange(0.5, units - 1), minor=True)
+        ax.grid(which="minor", color="white", linewidth=1)
+        ax.tick_params(which="minor", length=0)
+    _add_legend(figure, image, [ax], W, limit)
+    return figure
+
+
+def _images(
+    W: FloatArray, thresholds: FloatArray, shape: tuple[int, int], limit: float, what: str
+) -> Figure:
+    units, inputs = W.shape
+    if len(shape) != 2 or min(shape) < 1 or math.prod(shape) != inputs:
+        raise DataError(
+            f"shape must be the height and width of {inputs} inputs, got {shape!r}: check it."
+        )
+    if units > _MOST_IMAGES:
+        raise DataError(
+            f"at most {_MOST_IMAGES} units can be drawn as images, got {units}: leave shape out."
+        )
+    columns = min(_COLUMNS, units, max(3, math.ceil(math.sqrt(1.7 * units))))
+    rows = math.ceil(units / columns)
+    figure, axes = new_axes(columns, rows, size=(1.15, 1.3 * max(0.6, shape[0] / shape[1])))
+    for ax in axes[units:]:
+        ax.axis("off")
+    for number, ax in enumerate(axes[:units]):
+        image = ax.imshow(W[number].reshape(shape), **_colours(limit), aspect="equal")
+        ax.set_title(f"{what} {number + 1}\n≥ {thresholds[number]:.3g}", fontsize=7)
+        ax.set_xticks([])
+        ax.set_yticks([])
+    _add_legend(figure, image, axes, W, limit)
+    return figure
+
+
+def _colours(limit: float) -> dict[str, Any]:
+    return {"cmap": DIVERGING, "vmin": -_SPARE * limit, "vmax": _SPARE * limit}
+
+
+def _add_legend(figure: Figure, image: Any, axes: list[Axes], W: FloatArray, limit: float) -> None:
+    """Add a colour bar, marked at every weight if there are few."""
+    values = np.unique(W)
+    ticks = [-limit, 0.0, limit] if len(values) > 9 else values.tolist()
+    bar = figure.colorbar(image, ax=axes, label="weight", ticks=ticks)
+    bar.ax.set_ylim(-limit, limit)
+
+
+def _ticks(count: int) -> list[int]:
+    """Places to number, at most some twenty."""
+    return list(range(0, count, max(1, math.ceil(count / 20))))
