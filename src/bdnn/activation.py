@@ -146,6 +146,11 @@ class Activation:
         return self == STEP
 
     @property
+    def is_reversible(self) -> bool:
+        """Whether a unit with negated weights can take the values in reverse order."""
+        return self.thresholds is None and bool((self.jumps == self.jumps[::-1]).all())
+
+    @property
     def jumps(self) -> FloatArray:
         """What reaching each threshold adds to the value."""
         return np.diff(np.array(self.values, dtype=float))

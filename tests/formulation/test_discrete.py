@@ -132,6 +132,16 @@ def test_counts(thresholds):
             assert found[rows, f"product_upper_u{k}"] == products
 
 
+@pytest.mark.parametrize(
+    ("rule", "signed"),
+    [("ternary", True), ("levels:4", True), ("values:0/1/5", False), ("values:0/1/2@0/1", False)],
+)
+def test_only_values_that_look_alike_from_both_ends_can_be_turned_round(rule, signed):
+    model = NetworkModel.build(random_problem(0, hidden=(2,), activation=rule))
+    assert model.reductions.signed == signed
+    assert (model.layers[-1].range[0] == 0.0) == signed
+
+
 def test_two_values_have_no_order():
     found = counts("neuron", "sign")
     assert not [name for _, name in found if name.startswith(("levels", "intervals"))]

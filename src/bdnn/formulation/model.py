@@ -216,7 +216,8 @@ class NetworkModel:
         if self.reductions.one_output:
             weights[-1], thresholds[-1], on[-1] = self._better_output(network, on[-1])
         if self.reductions.signed:
-            _turn_round(weights, thresholds, on)
+            rule = self.problem.architecture.activation_of(len(self.layers) - 2)
+            _turn_round(weights, thresholds, on, rule)
         values = self.problem.inputs
         start = np.full(self.program.n_variables, math.nan)
         for k, layer in enumerate(self.layers):
@@ -305,13 +306,23 @@ def _complement_pair(W: FloatArray, t: FloatArray, *, exact: bool) -> tuple[Floa
 
 
 def _turn_round(
-    weights: list[FloatArray], thresholds: list[FloatArray], on: list[BoolArray]
+    weights: list[FloatArray],
+    thresholds: list[FloatArray],
+    on: list[BoolArray],
+    rule: Activation,
 ) -> None:
-    """Make the single output's weights non-negative by turning round hidden units."""
+    """Make the single output's weights non-negative by turning round hidden units.
+
+    A unit turned round reaches its thresholds from the other end: its value v becomes
+    v_0 + v_L - v, which the output's threshold takes up.
+    """
     flip = weights[-1][0] < 0
-    sign = np.where(flip, -1.0, 1.0)
-    thresholds[-1] = thresholds[-1] - np.minimum(weights[-1], 0.0).sum(axis=1)
+    total = rule.values[0] + rule.values[-1]
+    thresholds[-1] = thresholds[-1] - total * np.minimum(weights[-1], 0.0).sum(axis=1)
     weights[-1] = np.abs(weights[-1])
-    weights[-2] = weights[-2] * sign[:, None]
-    thresholds[-2] = thresholds[-2] * sign
-    on[-2] = on[-2] ^ flip
+    weights[-2] = np.where(flip[:, None], -weights[-2], weights[-2])
+    limits = thresholds[-2].reshape(len(flip), -1)
+    limits = np.where(flip[:, None], -limits[:, ::-1], limits)
+    thresholds[-2] = limits.reshape(thresholds[-2].shape)
+    reached = on[-2].reshape(len(on[-2]), *limits.shape)
+    on[-2] = np.where(flip[:, None], ~reached[..., ::-1], reached).reshape(on[-2].shape)

@@ -14,7 +14,8 @@ one_sided  an output needs only the row against the answer that would   always, 
 signed     output weights are not negative                              one output and thresholds
                                                                         per neuron: a unit with a
                                                                         negative weight is turned
-                                                                        round (w, t -> -w, -t)
+                                                                        round (w, t -> -w, -t), and
+                                                                        so is its set of values
 ========== ============================================================ ==========================
 """
 
@@ -45,5 +46,5 @@ class Reductions:
             self.one_output and architecture.n_outputs == 2 and architecture.thresholds == "neuron"
         )
         signed = self.signed and one_output and bool(architecture.hidden)
-        signed = signed and architecture.activation_of(len(architecture.hidden) - 1).is_step
+        signed = signed and architecture.activation_of(len(architecture.hidden) - 1).is_reversible
         return replace(self, one_output=one_output, signed=signed)
