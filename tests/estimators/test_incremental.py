@@ -31,7 +31,11 @@ def small(**options):
 
 def optimum(model, X, y, weight=None):
     shape = Architecture.create(
-        X.shape[1], len(model.classes_), hidden=model.hidden, weights=model.weights
+        X.shape[1],
+        len(model.classes_),
+        hidden=model.hidden,
+        weights=model.weights,
+        activation=model.activation,
     )
     labels = np.searchsorted(model.classes_, y)
     return smallest_loss(TrainingProblem.from_samples(shape, X, labels, weight))
@@ -45,6 +49,13 @@ def test_extending_gives_the_optimum_of_all_samples(method, seed):
     for part in (slice(6, 9), slice(9, 12)):
         assert model.extend(X[part], y[part]) is model
     assert model.result_.status == "optimal"
+    assert model.result_.loss == model.result_.bound == optimum(model, X, y)
+
+
+@pytest.mark.parametrize("activation", ["sign", "ternary"])
+def test_extending_with_other_activations(activation):
+    X, y = tables()
+    model = small(activation=activation).fit(X[:6], y[:6]).extend(X[6:], y[6:])
     assert model.result_.loss == model.result_.bound == optimum(model, X, y)
 
 

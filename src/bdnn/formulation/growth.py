@@ -20,6 +20,7 @@ from bdnn.formulation.mccormick import Products
 from bdnn.formulation.model import DEFAULT_EPS, NetworkModel, bounds_of_sums
 from bdnn.formulation.reductions import Reductions
 from bdnn.formulation.robust import Robust
+from bdnn.formulation.weights import LayerWeights
 from bdnn.problem import TrainingProblem
 
 
@@ -89,9 +90,11 @@ def grow(
     if model.reductions.one_output:
         loss = OutputLoss(2 * loss.cost_on[:, 1:], 2 * loss.cost_off[:, 1:])
     program = model.program
-    layers = tuple(
-        replace(layer, bounds=b) for layer, b in zip(model.layers, bounds, strict=True) if b
-    )
+    layers = [
+        replace(layer, bounds=b)
+        for layer, b in zip(model.layers, bounds, strict=True)
+        if b is not None and isinstance(layer, LayerWeights)  # which all of them are here
+    ]
     steps: list[Steps] = []
     products: list[Products] = []
     for k, layer in enumerate(layers):
@@ -115,7 +118,7 @@ def grow(
     return replace(
         model,
         problem=problem,
-        layers=layers,
+        layers=tuple(layers),
         steps=tuple(steps),
         products=tuple(products),
         loss=loss,
@@ -128,6 +131,7 @@ def _is_continued(model: NetworkModel, problem: TrainingProblem) -> bool:
     earlier = model.problem
     return (
         model.dual_norms is None
+        and not problem.architecture.activations
         and model.reductions.merge
         and np.array_equal(model.groups, np.arange(len(earlier.inputs)))
         and problem.architecture == earlier.architecture

@@ -49,7 +49,9 @@ class Products:
         return block
 
     @staticmethod
-    def add_products(program: Program, layer: LayerWeights, n_samples: int) -> IndexArray:
+    def add_products(
+        program: Program, layer: LayerWeights | LayerLevels, n_samples: int
+    ) -> IndexArray:
         """Add the variables alone."""
         low, high = layer.range
         return program.add_variables(

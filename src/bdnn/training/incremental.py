@@ -93,7 +93,10 @@ def improve_earlier(recorder: Recorder) -> None:
     deadline = recorder.seconds + seconds
     if recorder.stopping or recorder.given is None:
         return
-    if not wait_until_ready(lambda: recorder.heartbeat("load") or recorder.seconds > deadline):
+    levels = bool(recorder.problem.architecture.activations)
+    if not wait_until_ready(
+        lambda: recorder.heartbeat("load") or recorder.seconds > deadline, levels=levels
+    ):
         return
 
     def listen(network: Network, loss: float) -> bool:
