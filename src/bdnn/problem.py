@@ -76,7 +76,7 @@ class TrainingProblem:
     def led_by(self, before: TrainingProblem) -> TrainingProblem:
         """Put the inputs of an earlier problem first, in its order, and the further ones after."""
         inputs = np.concatenate([before.inputs, self.inputs])
-        first, group = _equal_rows(inputs)
+        first, group = equal_rows(inputs)
         order = np.argsort(first)  # the earlier inputs are distinct and come first
         place = np.empty_like(order)
         place[order] = np.arange(len(order))

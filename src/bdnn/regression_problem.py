@@ -181,9 +181,7 @@ class RegressionProblem:
         """
         shape = self.architecture
         weights, thresholds = [], []
-        for inputs, units, kind in zip(
-            shape.widths, shape.widths[1:], shape.weights, strict=False
-        ):
+        for inputs, units, kind in zip(shape.widths, shape.widths[1:], shape.weights, strict=False):
             W = np.full((units, inputs), 0.0 if kind.zero else 1.0)
             reach = np.abs(W).sum(axis=1) * max(1.0, float(np.abs(self.inputs).max(initial=0.0)))
             weights.append(W)

@@ -98,9 +98,9 @@ class Scaler:
 class TargetScaler:
     """What identity outputs stand for: ``shift + factor * value``, one of each per output.
 
-    Targets are standardised first. A weight of 1 in the last layer then stands for ``unit`` standard
-    deviations, so that the weight set reaches over the whole range of the targets: one continuous
-    weight does by itself, integer weights by half of the units together.
+    Targets are standardised first. A weight of 1 in the last layer then stands for ``unit``
+    standard deviations, so that the weight set reaches over the whole range of the targets: one
+    continuous weight does by itself, integer weights by half of the units together.
 
     Parameters
     ----------

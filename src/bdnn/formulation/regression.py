@@ -66,9 +66,7 @@ class OutputValues:
             coefficients = np.broadcast_to(problem.inputs[:, None, :], terms.shape)
         else:
             needed = np.ones((len(u), shape.n_outputs), dtype=bool)
-            products = Products.add(
-                program, layer, u, needs_upper=needed, needs_lower=needed
-            )
+            products = Products.add(program, layer, u, needs_upper=needed, needs_lower=needed)
             terms = products.s
             coefficients = np.ones(terms.shape)
         if layer.t is not None:

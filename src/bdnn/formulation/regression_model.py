@@ -74,10 +74,7 @@ class RegressionModel:
         """
         shape = problem.architecture
         signed = (
-            signed
-            and bool(shape.hidden)
-            and shape.n_outputs == 1
-            and shape.thresholds == "neuron"
+            signed and bool(shape.hidden) and shape.n_outputs == 1 and shape.thresholds == "neuron"
         )
         program = Program()
         n_inputs = len(problem.inputs)
@@ -109,9 +106,7 @@ class RegressionModel:
             step.add_rows(program, terms, values, needs_active=needed, needs_inactive=needed)
             layers.append(layer)
             steps.append(step)
-        outputs = OutputValues.add(
-            program, problem, steps[-1].u if steps else None, signed=signed
-        )
+        outputs = OutputValues.add(program, problem, steps[-1].u if steps else None, signed=signed)
         loss = RegressionLoss.add(program, problem, outputs, tangents=tangents)
         return cls(
             problem,

@@ -86,18 +86,35 @@ class Problem(Protocol):
     """What the record of a run asks of a training problem."""
 
     @property
-    def architecture(self) -> Architecture: ...
+    def architecture(self) -> Architecture:
+        """Shape of the networks."""
+
     @property
-    def conflict_bound(self) -> float: ...
+    def conflict_bound(self) -> float:
+        """Loss that no function of the inputs can avoid."""
+
     @property
-    def conflict_origin(self) -> str: ...
+    def conflict_origin(self) -> str:
+        """What proves that bound."""
+
     @property
-    def weight_unit(self) -> float: ...
-    def loss(self, network: Network) -> float: ...
-    def error(self, network: Network) -> float: ...
-    def is_met(self, loss: float, bound: float) -> bool: ...
-    def weighed_in(self, unit: float) -> Self: ...
-    def constant_network(self) -> Network: ...
+    def weight_unit(self) -> float:
+        """Power of two near the mean weight of a sample."""
+
+    def loss(self, network: Network) -> float:
+        """Loss of a network, from its forward pass."""
+
+    def error(self, network: Network) -> float:
+        """How wrong a network's answers are, in a measure that users know."""
+
+    def is_met(self, loss: float, bound: float) -> bool:
+        """Tell whether a loss equals a bound."""
+
+    def weighed_in(self, unit: float) -> Self:
+        """Measure the samples' weights in another unit."""
+
+    def constant_network(self) -> Network:
+        """Make a network that says the same for every input."""
 
 
 AnyProblem = TypeVar("AnyProblem", bound=Problem)

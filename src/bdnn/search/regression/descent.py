@@ -38,9 +38,7 @@ def check_architecture(problem: RegressionProblem) -> None:
         )
 
 
-def build(
-    problem: RegressionProblem, rng: np.random.Generator, on_network: Listener
-) -> Network:
+def build(problem: RegressionProblem, rng: np.random.Generator, on_network: Listener) -> Network:
     """Build a network unit by unit; ``on_network`` is told of it and may end the building."""
     if problem.kind == "absolute":
         begin = build(squared(problem), rng, lambda network: on_network(refit(problem, network)))

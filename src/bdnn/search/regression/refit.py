@@ -162,7 +162,7 @@ def _by_medians(
 def _by_program(
     problem: RegressionProblem, rows: FloatArray, y: FloatArray, kind: WeightSet, start: FloatArray
 ) -> FloatArray:
-    """Weights of least absolute loss by a linear program: f >= design z - y and f >= y - design z."""
+    """Weights of least absolute loss by a linear program: f >= D z - y and f >= y - D z."""
     n, width = rows.shape
     bias = np.full((n, 1), float(has_own_bias(problem)))
     design, sizes = csr_array(np.hstack([rows, bias])), eye_array(n)

@@ -104,7 +104,7 @@ class RegressionState:
         """Change a unit and everything above it but the outputs."""
         kind = self.problem.architecture.weights[layer]
         largest = float(np.abs(weights).max(initial=0.0))
-        if not kind.integer and self.free and 0.0 < largest:
+        if not kind.integer and self.free and largest > 0.0:
             weights, threshold = weights / largest, threshold / largest
         self.weights[layer][unit] = weights
         self.thresholds[layer][unit] = threshold
@@ -123,9 +123,10 @@ class RegressionState:
             for k in range(layer + 1, len(self.on)):
                 sums = self.weights[k] @ values
                 values = (sums >= self.thresholds[k][:, None]).astype(float)
-            errors = self.problem.targets - (
-                values.T @ self.weights[-1].T - self.thresholds[-1]
-            )[self.problem.group]
+            errors = (
+                self.problem.targets
+                - (values.T @ self.weights[-1].T - self.thresholds[-1])[self.problem.group]
+            )
             sizes = errors**2 if self.problem.kind == "squared" else np.abs(errors)
             cost = self.problem.weight * (sizes @ self.problem.price)
             costs.append(np.bincount(self.problem.group, cost, minlength=len(now)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -62,9 +63,7 @@ class UnitSearch:
         sums = weights @ self.values if sums is None else sums
         if not self.free:
             return Unit(weights, 0.0, sums, self.gain(sums >= 0.0))
-        base = self.moments.sum(axis=0)
-        off = np.full(len(sums), -1.0)
-        t, gain = self._split(sums, off, self.moments, base, -np.inf, np.inf)
+        t, gain = self._split(sums, self._off, self.moments, self._base, -np.inf, np.inf)
         return Unit(weights, t, sums, gain)
 
     def take(self, weights: FloatArray, threshold: float) -> Unit:
@@ -175,6 +174,14 @@ class UnitSearch:
             breaks, signs, moments, base, self._weight, self.price, self.rules, low, high
         )
 
-    @property
+    @cached_property
+    def _base(self) -> FloatArray:
+        return np.asarray(self.moments.sum(axis=0))
+
+    @cached_property
+    def _off(self) -> FloatArray:
+        return np.full(len(self.moments), -1.0)
+
+    @cached_property
     def _weight(self) -> float:
-        return float(self.moments[:, 0].sum())
+        return float(self._base[0])

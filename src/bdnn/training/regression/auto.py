@@ -1,4 +1,4 @@
-"""Regression for everyone: search, compare with the bound, and let a solver prove small problems."""
+"""Regression for everyone: search, compare with the bound, let a solver prove small problems."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,8 +21,6 @@ from bdnn.training.regression.levels import level_bound
 from bdnn.training.result import Trained
 
 _PHASE = "search"
-# Kicks in a row without gain after which a small problem is taken for exhausted.
-_QUIET_KICKS = 40
 # A sweep that gains less than this share of the loss is the last before a kick.
 _WORTHWHILE = 1e-4
 
@@ -78,9 +77,7 @@ class RegressionSearch:
         raise_bound(recorder)
 
         def wants_stop() -> bool:
-            return (
-                recorder.heartbeat(_PHASE) or recorder.stopping or recorder.seconds > deadline
-            )
+            return recorder.heartbeat(_PHASE) or recorder.stopping or recorder.seconds > deadline
 
         if not wait_for_regression(wants_stop):
             self.message = (
@@ -92,12 +89,12 @@ class RegressionSearch:
             self._search(wants_stop)
         return "time limit" if recorder.remaining <= 0 else "feasible"
 
-    def _search(self, wants_stop) -> None:  # type: ignore[no-untyped-def]
+    def _search(self, wants_stop: Callable[[], bool]) -> None:
         recorder, problem = self.recorder, self.recorder.problem
 
         def listen(network: Network) -> bool:
             recorder.offer(network, _PHASE)
-            return bool(wants_stop())
+            return wants_stop()
 
         if recorder.given is None:
             build(problem, self._rng, listen)

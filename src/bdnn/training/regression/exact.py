@@ -108,9 +108,7 @@ class RegressionSolve:
         budget, problem = recorder.budget, recorder.problem
         recorder.note("build")
         engine = choose_engine(problem, solver, threads=budget.threads, seed=budget.seed)
-        tangents = (
-            problem.kind == "squared" and Feature.QUADRATIC_OBJECTIVE not in engine.features
-        )
+        tangents = problem.kind == "squared" and Feature.QUADRATIC_OBJECTIVE not in engine.features
         model = RegressionModel.build(problem, tangents=tangents, eps=eps)
         engine.check_supports(model.program)
         return cls(recorder, model, engine)
