@@ -39,7 +39,7 @@ from bdnn.training.result import Progress, TrainingResult
 
 # What predicts new samples best, measured by benchmarks/regression.py: how much of a target is
 # replaced by the smooth fit, and a ridge of so many samples, or of this share of a few samples.
-_SMOOTHING = 0.8
+_SMOOTHING = 0.9
 _RIDGE, _RIDGE_SHARE = 10.0, 0.03
 
 
@@ -71,7 +71,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
     smoothing : float or "auto", default "auto"
         Part of every target, from 0 to 1, that is replaced by a smooth fit of all targets before
         training (kernel ridge regression), so that noise is not learnt; loss and bound are then
-        about these targets. ``"auto"`` is 0.8 with methods ``auto`` and ``descent`` and the squared
+        about these targets. ``"auto"`` is 0.9 with methods ``auto`` and ``descent`` and the squared
         loss, and 0 otherwise.
     method : str or method object, default "auto"
         ``"descent"`` searches; ``"exact"`` solves a mixed-integer program; ``"auto"`` searches and

@@ -33,6 +33,8 @@ _RESERVE = 0.02
 _PRODUCTS_PER_SECOND = 1_500_000
 # Where the first tangents touch, in standard deviations of the targets and of the weights' range.
 _FIRST_TOUCH = (-1.5, -0.5, 0.5, 1.5)
+# Networks of a round at which tangents touch too.
+_MOST_TOUCHED = 8
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,7 @@ class RegressionSolve:
         self.engine = engine
         self.message = ""
         self.rounds = 0
+        self._seen: list[Network] = []
 
     @classmethod
     def prepare(
@@ -195,12 +198,16 @@ class RegressionSolve:
             self._cut(start)
 
     def _cut(self, x: FloatArray) -> bool:
-        """Add the tangents at a point; tell whether any of them cuts it off."""
+        """Add the tangents at a point and at the newest networks; tell whether it is cut off."""
         loss = self.model.loss
         if loss.e is None or loss.f is None:
             return False
         below = self.model.program.objective(x)
-        loss.add_tangents(x[loss.e], x[loss.a])
+        points = [x, *(self.model.lift(network) for network in self._seen[-_MOST_TOUCHED:])]
+        self._seen.clear()
+        for point in points:
+            if point is not None:
+                loss.add_tangents(point[loss.e], point[loss.a])
         return loss.true_value(x) > below + 1e-3 * self.recorder.problem.slack
 
     def _start(self) -> FloatArray | None:
@@ -222,6 +229,7 @@ class RegressionSolve:
         """Offer a solution's network with the best last layer for its activations."""
         network = refit(self.recorder.problem, self.model.read(solution))
         self.recorder.offer(network, _PHASE)
+        self._seen.append(network)
         return network
 
     def _conclude(self, outcome: SolveResult) -> None:
