@@ -33,7 +33,7 @@ def models(hidden: int, seed: int) -> dict[str, object]:
     tree = GridSearchCV(
         DecisionTreeRegressor(random_state=seed), {"max_depth": [2, 3, 4, 5, 6, 8]}, cv=5
     )
-    relu = MLPRegressor((hidden,), max_iter=500, random_state=seed)
+    relu = MLPRegressor(hidden_layer_sizes=(hidden,), max_iter=500, random_state=seed)
     relu = GridSearchCV(
         make_pipeline(StandardScaler(), relu), {"mlpregressor__alpha": [0.01, 1.0, 10.0]}, cv=5
     )
