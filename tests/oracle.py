@@ -155,3 +155,39 @@ def _is_separable(X, on, level):
         bound.append({-1.0: (None, -1e-3), 0.0: (0, 0), 1.0: (1e-3, None)}[level])
     answer = linprog(np.zeros(len(bound)), A_ub=rows, b_ub=right, bounds=bound)
     return answer.status == 0
+
+
+def smallest_regression_loss(problem) -> float:
+    """Smallest loss of any network of one hidden layer with integer weights everywhere."""
+    shape = problem.architecture
+    inputs = tuple(map(tuple, problem.inputs))
+    limit = shape.weights[-1].limit
+    values = [w for w in range(-limit, limit + 1) if w or shape.weights[-1].zero]
+    best = np.inf
+    for patterns in _patterns(inputs, shape.weights[0].name, shape.thresholds):
+        for units in combinations_with_replacement(sorted(patterns), shape.hidden[0]):
+            on = np.array(units, dtype=float)
+            losses = (
+                _output_losses(problem, np.array(weights) @ on, np.array(weights))
+                for weights in product(values, repeat=len(on))
+            )
+            # Outputs are independent of each other but for their biases' kind.
+            best = min(best, problem.offset + np.min(list(losses), axis=0).sum())
+    return float(best)
+
+
+def _output_losses(problem, sums, weights):
+    """Loss of every output with the best bias for given sums."""
+    losses = []
+    for y, price in zip(problem.targets.T, problem.price, strict=True):
+        left = y - sums[problem.group]
+        ridge = problem.ridge * price * float(weights @ weights)
+        candidates = [0.0] if problem.architecture.thresholds == "zero" else [*left]
+        if problem.kind == "absolute":
+            cost = min(problem.weight @ np.abs(left - c) for c in candidates)
+        else:
+            free = problem.architecture.thresholds != "zero"
+            centre = np.average(left, weights=problem.weight) if free else 0.0
+            cost = problem.weight @ (left - centre) ** 2
+        losses.append(price * cost + ridge)
+    return losses

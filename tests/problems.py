@@ -6,6 +6,7 @@ import numpy as np
 
 from bdnn.architecture import Architecture
 from bdnn.problem import TrainingProblem
+from bdnn.regression_problem import RegressionProblem
 
 XOR = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=float)
 
@@ -34,3 +35,27 @@ def random_problem(
     weight = rng.integers(1, 4, n_samples).astype(float) if weighted else None
     architecture = Architecture.create(n_features, n_classes, **options)
     return TrainingProblem.from_samples(architecture, X, y, weight)
+
+
+def regression_problem(
+    seed: int,
+    *,
+    n_samples: int = 7,
+    n_features: int = 2,
+    n_outputs: int = 1,
+    weighted: bool = False,
+    kind: str = "squared",
+    ridge: float = 0.0,
+    tolerance: float = 1e-6,
+    **options,
+) -> RegressionProblem:
+    """A regression problem with small integer inputs, some of them equal, and random targets."""
+    rng = np.random.default_rng(seed)
+    X = rng.integers(-1, 2, (n_samples, n_features)).astype(float)
+    y = rng.normal(size=(n_samples, n_outputs)) * 1.5
+    weight = rng.integers(1, 4, n_samples).astype(float) if weighted else None
+    options = {"hidden": (2,), "weights": ["ternary", "ternary"], **options}
+    shape = Architecture.create(n_features, n_outputs, output="identity", **options)
+    return RegressionProblem.from_samples(
+        shape, X, y, weight, kind=kind, ridge=ridge, tolerance=tolerance
+    )

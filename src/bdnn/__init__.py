@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from bdnn.activation import Activation
     from bdnn.architecture import Architecture
     from bdnn.errors import BDNNError
-    from bdnn.estimators import BDNNClassifier, load, smallest_network
+    from bdnn.estimators import BDNNClassifier, BDNNRegressor, load, smallest_network
     from bdnn.network import Network
 
 __version__ = version("bdnn")
@@ -21,6 +21,7 @@ __all__ = [
     "Architecture",
     "BDNNClassifier",
     "BDNNError",
+    "BDNNRegressor",
     "Network",
     "__version__",
     "datasets",
@@ -34,6 +35,7 @@ _HOME = {
     "Architecture": "bdnn.architecture",
     "BDNNClassifier": "bdnn.estimators",
     "BDNNError": "bdnn.errors",
+    "BDNNRegressor": "bdnn.estimators",
     "Network": "bdnn.network",
     "load": "bdnn.estimators",
     "smallest_network": "bdnn.estimators",

@@ -15,6 +15,7 @@ from bdnn.errors import ModelError
 
 ThresholdKind = Literal["neuron", "layer", "zero"]
 TieRule = Literal["score", "first"]
+OutputKind = Literal["step", "identity"]
 
 _LARGEST_INTEGER_WEIGHT = 1024
 
@@ -108,6 +109,9 @@ class Architecture:
         above its threshold, or the one with the lowest index.
     activations : tuple of Activation
         One per hidden layer; empty where all are steps. Outputs are steps.
+    output : {"step", "identity"}
+        What the last layer does with its sums: steps, which choose a class, or nothing but taking
+        the threshold off, which makes numbers of them.
     """
 
     n_features: int
@@ -117,6 +121,7 @@ class Architecture:
     thresholds: ThresholdKind = "neuron"
     ties: TieRule = "score"
     activations: tuple[Activation, ...] = ()
+    output: OutputKind = "step"
 
     @classmethod
     def create(
@@ -129,6 +134,7 @@ class Architecture:
         thresholds: str = "neuron",
         ties: str = "score",
         activation: str | Activation | Sequence[str | Activation] = "step",
+        output: str = "step",
     ) -> Architecture:
         """Check the options of a network and put them together."""
         widths = _parse_hidden(hidden)
@@ -148,6 +154,10 @@ class Architecture:
             )
         if ties not in get_args(TieRule):
             raise ModelError(f"ties must be 'score' or 'first', got {ties!r}: choose one of these.")
+        if output not in get_args(OutputKind):
+            raise ModelError(
+                f"output must be 'step' or 'identity', got {output!r}: choose one of these."
+            )
         if n_features < 1 or n_outputs < 1:
             raise ModelError(
                 f"a network needs at least one input and one output, got {n_features} and "
@@ -155,7 +165,7 @@ class Architecture:
             )
         sets = tuple(WeightSet.parse(name) for name in names)
         rules = _parse_activation(activation, len(widths))
-        return cls(n_features, widths, n_outputs, sets, thresholds, ties, rules)  # type: ignore[arg-type]
+        return cls(n_features, widths, n_outputs, sets, thresholds, ties, rules, output)  # type: ignore[arg-type]
 
     def activation_of(self, layer: int) -> Activation:
         """What units of a layer do, counted from 0, the outputs last."""
@@ -182,9 +192,9 @@ class Architecture:
         text = f"{shape}, {'/'.join(names)} weights, thresholds per {self.thresholds}".replace(
             "per zero", "zero"
         )
-        if not self.activations:
-            return text
-        return f"{text}, {', '.join(dict.fromkeys(a.name for a in self.activations))} activation"
+        if self.activations:
+            text += f", {', '.join(dict.fromkeys(a.name for a in self.activations))} activation"
+        return text if self.output == "step" else f"{text}, identity outputs"
 
 
 def _parse_activation(activation: object, n_hidden: int) -> tuple[Activation, ...]:

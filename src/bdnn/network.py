@@ -112,6 +112,14 @@ class Network:
             return on[-1].astype(float)
         return sums[-1] - self.thresholds[-1]
 
+    def values(self, X: ArrayLike) -> FloatArray:
+        """Numbers that identity outputs give, of shape (n_samples, n_outputs).
+
+        An output's value is its pre-activation minus its threshold, which is a bias with the sign
+        turned.
+        """
+        return self._forward(X)[0][-1] - self.thresholds[-1]
+
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:
         """Index of the predicted class of every sample."""
         if not self.architecture.hidden or self.architecture.activations:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +56,7 @@ class TrainingProblem:
         keep = weight > 0
         X, labels, weight = X[keep] + 0.0, labels[keep], weight[keep]
         if merge:
-            first, group = _equal_rows(X)
+            first, group = equal_rows(X)
         else:
             first, group = np.arange(len(X)), np.arange(len(X))
         mass = np.zeros((len(first), architecture.n_outputs))
@@ -76,7 +76,7 @@ class TrainingProblem:
     def led_by(self, before: TrainingProblem) -> TrainingProblem:
         """Put the inputs of an earlier problem first, in its order, and the further ones after."""
         inputs = np.concatenate([before.inputs, self.inputs])
-        first, group = _equal_rows(inputs)
+        first, group = equal_rows(inputs)
         order = np.argsort(first)  # the earlier inputs are distinct and come first
         place = np.empty_like(order)
         place[order] = np.arange(len(order))
@@ -140,7 +140,7 @@ class TrainingProblem:
             return 1.0
         return float(2.0 ** np.round(np.log2(positive.mean())))
 
-    def weighed_in(self, unit: float) -> TrainingProblem:
+    def weighed_in(self, unit: float) -> Self:
         """Measure the samples' weights in another unit."""
         return self if unit == 1.0 else replace(self, mass=self.mass / unit)
 
@@ -216,7 +216,7 @@ class TrainingProblem:
         return Network(shape, tuple(weights), (*thresholds, limits))
 
 
-def _equal_rows(X: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def equal_rows(X: FloatArray) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Find the first of every set of equal rows, and the set of every row.
 
     Sorting 64-bit fingerprints is many times faster than sorting rows, and gives an order that

@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bdnn import BDNNClassifier
+from bdnn import BDNNClassifier, BDNNRegressor
 
 # Wide enough to explain the checks' data, so that the search ends with a proof: what a solver
 # finds within a time limit is not the same twice.
-ESTIMATORS = [BDNNClassifier(hidden=(50,), time_limit=8.0, random_state=0)]
+ESTIMATORS = [
+    BDNNClassifier(hidden=(50,), time_limit=8.0, random_state=0),
+    BDNNRegressor(hidden=(4,), method="descent", time_limit=20.0, random_state=0),
+]
 
 EXPECTED_FAILURES = {
     "check_class_weight_classifiers": (

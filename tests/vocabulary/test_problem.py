@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.architecture import Architecture
-from bdnn.problem import TrainingProblem, _equal_rows
+from bdnn.problem import TrainingProblem, equal_rows
 from tests.problems import random_problem
 from tests.strategies import THRESHOLDS, WEIGHT_SETS, architectures, networks, samples
 
@@ -75,7 +75,7 @@ def test_order_of_samples_does_not_matter():
 
 def test_rows_with_equal_fingerprints_are_kept_apart():
     X = _clashing_rows()
-    first, group = _equal_rows(np.vstack([X, X]))
+    first, group = equal_rows(np.vstack([X, X]))
     assert len(first) == 2
     assert group[0] == group[2] != group[1] == group[3]
     problem = merged(np.vstack([X, X]), [0, 1, 0, 1])

@@ -112,6 +112,10 @@ def read_model(path: Path) -> CheckedModel:
             raise ValueError("it is no model file")
         if type(content.get("version")) is not int or content["version"] not in (1, 2):
             raise ValueError("it is of another version")
+        if content.get("kind") == "regressor":
+            raise ModelFileError(
+                f"{path} holds a regressor and the checker is for classifiers: nothing was checked."
+            )
         return _model(content)
     except (
         ValueError,

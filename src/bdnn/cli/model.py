@@ -10,13 +10,28 @@ from numpy.typing import NDArray
 from bdnn.activation import FloatArray
 from bdnn.datasets.tables.columns import ColumnCode
 from bdnn.datasets.tables.encoding import Encoding
-from bdnn.errors import ModelFileError
+from bdnn.errors import ModelFileError, UnsupportedFeatureError
 from bdnn.export.json import ModelRecord, read_model
 
 
-def read_classifier(path: Path) -> ModelRecord:
-    """Read the file of a classifier."""
+def read_record(path: Path) -> ModelRecord:
+    """Read the file of a classifier or a regressor."""
     record = read_model(path)
+    return record if record.kind == "regressor" else _checked(record, path)
+
+
+def read_classifier(path: Path) -> ModelRecord:
+    """Read the file of a classifier, for commands that regressors cannot serve."""
+    record = read_model(path)
+    if record.kind == "regressor":
+        raise UnsupportedFeatureError(
+            f"{path} holds a regressor and this command is for classifiers: regressors have "
+            "predict, evaluate and info."
+        )
+    return _checked(record, path)
+
+
+def _checked(record: ModelRecord, path: Path) -> ModelRecord:
     if record.kind != "classifier" or len(record.classes) != record.network.architecture.n_outputs:
         raise ModelFileError(
             f"{path} does not hold a classifier: give a file written by 'bdnn train'."

@@ -1,6 +1,8 @@
 """scikit-learn estimators."""
 
-from bdnn.estimators.classifier import BDNNClassifier, load
+from bdnn.estimators.classifier import BDNNClassifier
+from bdnn.estimators.loading import load
+from bdnn.estimators.regressor import BDNNRegressor
 from bdnn.estimators.smallest import SmallestNetwork, smallest_network
 
-__all__ = ["BDNNClassifier", "SmallestNetwork", "load", "smallest_network"]
+__all__ = ["BDNNClassifier", "BDNNRegressor", "SmallestNetwork", "load", "smallest_network"]

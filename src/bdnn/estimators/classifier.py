@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
@@ -11,7 +10,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state, column_or_1d, compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
@@ -19,11 +17,12 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from bdnn.activation import Activation, FloatArray
 from bdnn.architecture import Architecture, WeightSet
 from bdnn.errors import DataError, ModelError, ModelFileError
+from bdnn.estimators.common import check_calls, choose_names, plain_parameter
 from bdnn.estimators.incremental import IncrementalMixin, KnownSamples
 from bdnn.estimators.robust import RobustnessMixin
 from bdnn.estimators.robust_training import RobustTraining
 from bdnn.estimators.validation import check_features, check_weights
-from bdnn.export.json import ModelRecord, read_model, write_model
+from bdnn.export.json import ModelRecord, write_model
 from bdnn.formulation.growth import GrowingModel
 from bdnn.network import Network
 from bdnn.scaling import Scaler
@@ -34,7 +33,6 @@ from bdnn.training.registry import get_method
 from bdnn.training.result import Progress, TrainingResult
 
 _BLOCK_ENTRIES = 1 << 17
-_LIMITS = ("time limit", "node limit", "interrupted")
 
 
 class BDNNClassifier(IncrementalMixin, RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -221,7 +219,7 @@ class BDNNClassifier(IncrementalMixin, RobustnessMixin, ClassifierMixin, BaseEst
         budget = self._budget()
         if self.solver != "auto":
             get_solver(self.solver).check_available()
-        self.input_names_ = self._names(feature_names)
+        self.input_names_ = choose_names(self, feature_names)
         self.scaler_ = Scaler.fit(
             values, self.scale, weights=architecture.weights[0], sample_weight=weight
         )
@@ -266,11 +264,7 @@ class BDNNClassifier(IncrementalMixin, RobustnessMixin, ClassifierMixin, BaseEst
         )
 
     def _budget(self) -> Budget:
-        if self.n_jobs == 0 or not (self.callback is None or callable(self.callback)):
-            raise ModelError(
-                f"n_jobs must not be 0 and callback must be callable, got {self.n_jobs!r} and "
-                f"{self.callback!r}: give for example n_jobs=1 and callback=None."
-            )
+        check_calls(self.n_jobs, self.callback)
         return Budget(
             seconds=self.time_limit,
             gap=self.mip_gap,
@@ -322,7 +316,9 @@ class BDNNClassifier(IncrementalMixin, RobustnessMixin, ClassifierMixin, BaseEst
             model files.
         """
         check_is_fitted(self, "network_")
-        settings = {key: _plain(value) for key, value in self.get_params(deep=False).items()}
+        settings = {
+            key: plain_parameter(value) for key, value in self.get_params(deep=False).items()
+        }
         settings["has_column_names"] = hasattr(self, "feature_names_in_")
         record = ModelRecord(
             "classifier",
@@ -419,53 +415,6 @@ class BDNNClassifier(IncrementalMixin, RobustnessMixin, ClassifierMixin, BaseEst
             held_out[members[: int(share * len(members))]] = True
         return held_out
 
-    def _names(self, feature_names: Sequence[str] | None) -> tuple[str, ...] | None:
-        if feature_names is None:
-            found = getattr(self, "feature_names_in_", None)
-            return None if found is None else tuple(map(str, found))
-        if len(feature_names) != self.n_features_in_:
-            raise DataError(
-                f"feature_names must name {self.n_features_in_} features, got "
-                f"{len(feature_names)}: give one name per column."
-            )
-        return tuple(map(str, feature_names))
-
     def _scaled(self, X: ArrayLike) -> FloatArray:
         check_is_fitted(self, "network_")
         return self.scaler_.transform(check_features(self, X, reset=False))
-
-    def _warn_if_stopped(self) -> None:
-        result = self.result_
-        if result.status in _LIMITS:
-            remedy = "run longer" if result.status != "interrupted" else "let it finish"
-            warnings.warn(
-                f"training was ended ({result.status}) after {result.seconds:.1f} s with loss "
-                f"{result.loss:g} and bound {result.bound:g}: {remedy} for a better network or "
-                "a proof.",
-                ConvergenceWarning,
-                stacklevel=5,
-            )
-
-
-def load(path: str | os.PathLike[str]) -> BDNNClassifier:
-    """Read a fitted model from a file written by its ``save`` method."""
-    record = read_model(path)
-    if record.kind != "classifier":
-        raise ModelFileError(f"{path} holds a model of unknown kind {record.kind!r}.")
-    return BDNNClassifier.from_record(record)
-
-
-def _plain(value: Any) -> Any:
-    """Parameter as JSON: names of methods and solvers, nothing for networks and functions."""
-    if isinstance(value, AbstractMethod | AbstractSolver | WeightSet | Activation):
-        return value.name
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, Mapping):
-        # JSON turns keys into strings, so a class weight per label is kept as readable text only.
-        return None
-    return value if isinstance(value, str | int | float | bool | None) else None

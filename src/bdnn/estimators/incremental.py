@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from bdnn.activation import BoolArray, FloatArray
 from bdnn.architecture import Architecture
 from bdnn.errors import DataError, ModelError
+from bdnn.estimators.common import warn_if_stopped
 from bdnn.estimators.validation import check_features, check_weights
 from bdnn.export.certificate import describe_data
 from bdnn.formulation.growth import GrowingModel
@@ -89,7 +90,6 @@ class IncrementalMixin:
     _check_labels: Callable[[ArrayLike, int], NDArray[Any]]
     _fit_samples: Callable[..., Self]
     _held_out: Callable[[NDArray[np.intp], int], BoolArray]
-    _warn_if_stopped: Callable[[], None]
     _weigh: Callable[..., FloatArray | None]
 
     def partial_fit(
@@ -208,7 +208,7 @@ class IncrementalMixin:
         self._models = models
         self._data_facts = samples.describe(len(self.classes_))
         self._promises: tuple[Any, ...] = ()
-        self._warn_if_stopped()
+        warn_if_stopped(self.result_, stacklevel=5)
 
     def _check_extendable(self) -> Architecture:
         """Refuse what cannot be continued, before any work."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.validation import check_consistent_length, validate_data
 
 from bdnn.activation import FloatArray
 from bdnn.errors import DataError
@@ -43,6 +45,41 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> FloatArray:
                 f"{column}: remove, fill or rescale it."
             )
     return np.asarray(values)
+
+
+def check_targets(y: Any, n_samples: int) -> FloatArray:
+    """Turn the targets of a regression into a float array of one or two dimensions."""
+    if y is None:
+        raise DataError("requires y to be passed, but the target y is None: give the targets.")
+    array = np.asarray(y)
+    if array.dtype.kind == "c":
+        raise DataError("Complex data not supported: y must hold real numbers.")
+    try:
+        targets = array.astype(float)
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"y must hold numbers, got something else ({error}): use a classifier for labels, or "
+            "another target."
+        ) from error
+    if targets.ndim == 2 and targets.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected.",
+            DataConversionWarning,
+            stacklevel=3,
+        )
+        targets = targets[:, 0]
+    if targets.ndim not in (1, 2) or targets.size == 0:
+        raise DataError(
+            f"y must be one number per sample, or one row of numbers, got shape {targets.shape}: "
+            "check the target."
+        )
+    check_consistent_length(np.empty(n_samples), targets)
+    if not (np.abs(targets) <= _LARGEST_INPUT).all():
+        raise DataError(
+            f"y must hold finite numbers of ordinary size, got NaN, inf or a value beyond "
+            f"{_LARGEST_INPUT:g}: remove or rescale it."
+        )
+    return np.asarray(targets)
 
 
 def check_weights(

@@ -20,9 +20,9 @@ import numpy as np
 
 from bdnn.activation import FloatArray
 from bdnn.architecture import Architecture
-from bdnn.errors import ModelError, ModelFileError
+from bdnn.errors import ModelError, ModelFileError, UnsupportedFeatureError
 from bdnn.network import Network
-from bdnn.scaling import Scaler
+from bdnn.scaling import Scaler, TargetScaler
 
 FORMAT = "bdnn-model"
 VERSION = 2
@@ -53,6 +53,8 @@ class ModelRecord:
     certificate : dict
         What ``bdnn check`` needs beside the result: ``data`` (the training data's hash and ranges)
         and ``promises``. Empty in files written without it.
+    targets : TargetScaler or None
+        What the values of identity outputs stand for; only regressors have it.
     """
 
     kind: str
@@ -64,6 +66,15 @@ class ModelRecord:
     result: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
     certificate: Mapping[str, Any] = field(default_factory=dict)
+    targets: TargetScaler | None = None
+
+
+def require_classifier(record: ModelRecord, what: str) -> None:
+    """Raise an error for a regressor, whose outputs are no classes."""
+    if record.network.architecture.output != "step":
+        raise UnsupportedFeatureError(
+            f"{what} is for classifiers, got a regressor: write it to a model file or as rules."
+        )
 
 
 def write_model(record: ModelRecord, path: str | os.PathLike[str]) -> None:
@@ -91,7 +102,7 @@ def dumps(record: ModelRecord) -> str:
     content = {
         "format": FORMAT,
         # Readers of the first version know steps only, and those they go on reading.
-        "version": VERSION if shape.activations else 1,
+        "version": VERSION if shape.activations or shape.output != "step" else 1,
         "kind": record.kind,
         "architecture": {
             "n_features": shape.n_features,
@@ -101,6 +112,7 @@ def dumps(record: ModelRecord) -> str:
             "thresholds": shape.thresholds,
             "ties": shape.ties,
             **_activations(shape),
+            **({} if shape.output == "step" else {"output": shape.output}),
         },
         "weights": [
             W.astype(int).tolist() if kind.integer else W.tolist()
@@ -113,6 +125,7 @@ def dumps(record: ModelRecord) -> str:
             "factor": record.scaler.factor.tolist(),
             "step": record.scaler.step,
         },
+        **({} if record.targets is None else {"targets": _encode_targets(record.targets)}),
         "classes": list(record.classes),
         "feature_names": None if record.feature_names is None else list(record.feature_names),
         "settings": _encode(record.settings),
@@ -193,7 +206,8 @@ def _record(data: dict[str, Any]) -> ModelRecord:
     shape = dict(data["architecture"])
     for key in ("n_features", "n_outputs"):
         _require(type(shape[key]) is int, f"{key} is no integer")
-    _require("activation" not in shape or data["version"] >= 2, "steps only before version 2")
+    newer = {"activation", "output"} & set(shape)
+    _require(not newer or data["version"] >= 2, "steps only before version 2")
     architecture = Architecture.create(shape.pop("n_features"), shape.pop("n_outputs"), **shape)
     network = Network(
         architecture,
@@ -242,12 +256,29 @@ def _record(data: dict[str, Any]) -> ModelRecord:
         _decode(data["result"]),
         _decode(data["extra"]),
         _decode(certificate),
+        _decode_targets(data.get("targets"), architecture),
     )
 
 
 def _activations(shape: Architecture) -> dict[str, Any]:
     """What the hidden layers do, where they are no steps."""
     return {"activation": [rule.name for rule in shape.activations]} if shape.activations else {}
+
+
+def _encode_targets(scaler: TargetScaler) -> dict[str, Any]:
+    return {key: getattr(scaler, key).tolist() for key in ("shift", "factor", "unit")}
+
+
+def _decode_targets(data: Any, architecture: Architecture) -> TargetScaler | None:
+    """Read what outputs stand for, which identity outputs need and no others have."""
+    _require((data is None) == (architecture.output == "step"), "the outputs have no meaning")
+    if data is None:
+        return None
+    scaler = TargetScaler(*(_numbers(data[key]) for key in ("shift", "factor", "unit")))
+    for values in (scaler.shift, scaler.factor, scaler.unit):
+        _require(values.shape == (architecture.n_outputs,), "the targets do not fit the outputs")
+    _require(bool((scaler.unit > 0).all()), "a unit of the targets is not positive")
+    return scaler
 
 
 def _check_certificate(certificate: Any, n_features: int) -> Any:

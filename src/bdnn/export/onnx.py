@@ -17,7 +17,7 @@ from bdnn.activation import FloatArray
 from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.export.boundary import boundary_inputs, random_inputs
 from bdnn.export.inputs import InputFormat
-from bdnn.export.json import ModelRecord
+from bdnn.export.json import ModelRecord, require_classifier
 from bdnn.scaling import Scaler
 from bdnn.stepwise import unrolled
 
@@ -35,6 +35,7 @@ def to_onnx(record: ModelRecord) -> bytes:
     UnsupportedFeatureError
         If the package ``onnx`` is missing.
     """
+    require_classifier(record, "ONNX export")
     record = replace(record, network=unrolled(record.network, "export to ONNX"))
     onnx = _import("onnx")
     graph = _Graph(onnx)

@@ -9,6 +9,7 @@ import numpy as np
 from bdnn.activation import Activation, FloatArray
 from bdnn.export.json import ModelRecord
 from bdnn.network import Network
+from bdnn.scaling import TargetScaler
 
 # Rules for more than this many weights are no easier to read than the numbers.
 MOST_WEIGHTS = 60
@@ -37,6 +38,9 @@ def to_rules(record: ModelRecord) -> str:
         zip(record.network.weights, record.network.thresholds, strict=True), start=1
     ):
         is_last = k == shape.n_layers
+        if is_last and record.targets is not None:
+            lines += _values(record.targets, W, t, names)
+            return "\n".join(lines)
         units = (
             [f"class {label}" for label in record.classes]
             if is_last
@@ -55,6 +59,16 @@ def to_rules(record: ModelRecord) -> str:
     else:
         lines.append("several classes: the first one; none: the first of all")
     return "\n".join(lines)
+
+
+def _values(targets: TargetScaler, W: FloatArray, t: FloatArray, names: Sequence[str]) -> list[str]:
+    """Identity outputs in units of the targets."""
+    return [
+        f"{'value' if len(W) == 1 else f'value {place}'} = {bias:.6g} + ({_sum(row, names)})"
+        for place, (bias, row) in enumerate(
+            zip(targets.inverse(-t), W * targets.factor[:, None], strict=True), start=1
+        )
+    ]
 
 
 def _unit(layer: int, place: int, n_layers: int) -> str:

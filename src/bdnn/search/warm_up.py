@@ -58,8 +58,29 @@ def _run(kinds: tuple[tuple[str, str, str], ...]) -> None:
             widen_margin(problem, found.network, seconds=60.0, seed=0, objectives=order, sweeps=2)
 
 
+def wait_for_regression(gives_up: Callable[[], bool]) -> bool:
+    """Do the same for the search of regression networks."""
+    return _REGRESSION.wait(gives_up)
+
+
+def _run_regression() -> None:
+    """Build a regression network of two units and visit them once."""
+    from bdnn.architecture import Architecture
+    from bdnn.regression_problem import RegressionProblem
+    from bdnn.search.regression.descent import build, sweep
+
+    rng = np.random.default_rng(0)
+    X, y = np.arange(8.0).reshape(4, 2), np.arange(4.0)[:, None] % 3
+    for kind in ("squared", "absolute"):
+        shape = Architecture.create(2, 1, hidden=(2,), weights="continuous", output="identity")
+        problem = RegressionProblem.from_samples(shape, X, y, kind=kind)
+        sweep(problem, build(problem, rng, lambda _: False), rng, lambda: False)
+
+
 _MOVES = BackgroundLoad(_run_every_move, name="bdnn-compile")
 _LEVELS = BackgroundLoad(_run_every_level, name="bdnn-compile-levels")
+_REGRESSION = BackgroundLoad(_run_regression, name="bdnn-compile-regression")
 
 if __name__ == "__main__":
     wait_until_ready(lambda: False, levels=True)
+    wait_for_regression(lambda: False)

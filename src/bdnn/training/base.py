@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from bdnn.architecture import Architecture
 from bdnn.errors import ModelError, NoSolutionError
@@ -82,11 +82,49 @@ def _is_whole(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
 
 
+class Problem(Protocol):
+    """What the record of a run asks of a training problem."""
+
+    @property
+    def architecture(self) -> Architecture:
+        """Shape of the networks."""
+
+    @property
+    def conflict_bound(self) -> float:
+        """Loss that no function of the inputs can avoid."""
+
+    @property
+    def conflict_origin(self) -> str:
+        """What proves that bound."""
+
+    @property
+    def weight_unit(self) -> float:
+        """Power of two near the mean weight of a sample."""
+
+    def loss(self, network: Network) -> float:
+        """Loss of a network, from its forward pass."""
+
+    def error(self, network: Network) -> float:
+        """How wrong a network's answers are, in a measure that users know."""
+
+    def is_met(self, loss: float, bound: float) -> bool:
+        """Tell whether a loss equals a bound."""
+
+    def weighed_in(self, unit: float) -> Self:
+        """Measure the samples' weights in another unit."""
+
+    def constant_network(self) -> Network:
+        """Make a network that says the same for every input."""
+
+
+AnyProblem = TypeVar("AnyProblem", bound=Problem)
+
+
 def _architecture(start: object) -> Architecture | None:
     return start.architecture if isinstance(start, Network) else None
 
 
-class Recorder:
+class RunRecord(Generic[AnyProblem]):
     """The best network of a run so far, the best bound, and their history.
 
     Networks are judged by their forward pass alone, whatever their finder claims of them.
@@ -94,10 +132,10 @@ class Recorder:
 
     def __init__(
         self,
-        problem: TrainingProblem,
+        problem: AnyProblem,
         budget: Budget,
         handler: ProgressHandler | None = None,
-        validation: TrainingProblem | None = None,
+        validation: AnyProblem | None = None,
     ) -> None:
         self.problem = problem
         self.validation = validation
@@ -286,8 +324,11 @@ class Recorder:
         return Trained(network, result)
 
 
+Recorder = RunRecord[TrainingProblem]
+
+
 @dataclass(frozen=True)
-class AbstractMethod(ABC):
+class Method(ABC, Generic[AnyProblem]):
     """A way to train; a frozen record of settings, so that it can be an estimator's parameter."""
 
     name: ClassVar[str]
@@ -298,9 +339,9 @@ class AbstractMethod(ABC):
 
     def train(
         self,
-        problem: TrainingProblem,
+        problem: AnyProblem,
         *,
-        validation: TrainingProblem | None = None,
+        validation: AnyProblem | None = None,
         budget: Budget | None = None,
         solver: str | AbstractSolver = "auto",
         start: Network | None = None,
@@ -376,7 +417,7 @@ class AbstractMethod(ABC):
         problem = problem.weighed_in(unit)
         if budget.loss is not None:
             budget = replace(budget, loss=budget.loss / unit)
-        recorder = Recorder(problem, budget, tell, validation)
+        recorder = RunRecord(problem, budget, tell, validation)
         recorder.offer(problem.constant_network(), "start")
         recorder.given = start
         if start is not None:
@@ -401,5 +442,10 @@ class AbstractMethod(ABC):
             )
 
     @abstractmethod
-    def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
+    def _train(self, recorder: RunRecord[AnyProblem], solver: str | AbstractSolver) -> Trained:
         """Offer networks and bounds to the recorder until it says stop, then ask its verdict."""
+
+
+@dataclass(frozen=True)
+class AbstractMethod(Method[TrainingProblem]):
+    """A way to train classifiers."""

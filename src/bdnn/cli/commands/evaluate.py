@@ -28,13 +28,17 @@ def evaluate(
     """Compare a model's answers with the labels of DATA.
 
     Prints accuracy, the loss that training minimises, precision, recall and F1 of every class, and
-    the confusion matrix.
+    the confusion matrix; of a regressor R2 and the errors' root mean square and mean size.
     """
-    from bdnn.cli.model import read_classifier
+    from bdnn.cli.model import read_record
+    from bdnn.cli.regression import evaluate_regressor
     from bdnn.cli.source import model_samples
 
-    record = read_classifier(model)
+    record = read_record(model)
     X, y, notes = model_samples(record, data, target=target, header=header)
+    if record.kind == "regressor":
+        evaluate_regressor(record, X, y, notes, model=model, data=data, as_json=as_json)
+        return
     _check_known(record, y)
     for text in notes:
         note(text)

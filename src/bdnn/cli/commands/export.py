@@ -77,7 +77,7 @@ def export(
     C is one C99 header without allocation or dependencies whose every answer equals Python's; with
     integer weights and inputs it has no floating point.
     """
-    from bdnn.cli.model import read_classifier
+    from bdnn.cli.model import read_classifier, read_record
     from bdnn.cli.output import check_writable, write_text
 
     if to not in _FORMATS:
@@ -86,7 +86,7 @@ def export(
     if target == model:
         raise ModelError(f"{target} is the model itself: give another --out.")
     check_writable(target)
-    record = read_classifier(model)
+    record = read_record(model) if to == "rules" else read_classifier(model)
     facts: dict[str, Any] = {"model": str(model), "to": to, "out": str(target)}
     if to == "c":
         from bdnn.export.c import export_c

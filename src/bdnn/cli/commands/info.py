@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 def info(model: ModelArgument, as_json: JsonOption = False) -> None:
     """Show a model's network, size, training settings and result."""
-    from bdnn.cli.model import read_classifier
+    from bdnn.cli.model import read_record
 
-    record = read_classifier(model)
+    record = read_record(model)
     facts = _facts(record)
     if as_json:
         print_json({"model": str(model), **facts})
@@ -39,6 +39,7 @@ def _facts(record: ModelRecord) -> dict[str, Any]:
             f"the model file holds a result that cannot be read ({error}): save the model again."
         ) from error
     return {
+        "kind": record.kind,
         "network": str(shape),
         "features": shape.n_features,
         "hidden": list(shape.hidden),
@@ -62,6 +63,7 @@ def _facts(record: ModelRecord) -> dict[str, Any]:
 
 def _print_facts(record: ModelRecord, facts: dict[str, Any]) -> None:
     result = facts["result"]
+    is_regressor = facts["kind"] == "regressor"
     solver = f", {result['solver']}" if result["solver"] else ""
     print_pairs(
         [
@@ -69,14 +71,18 @@ def _print_facts(record: ModelRecord, facts: dict[str, Any]) -> None:
             ("inputs", ", ".join(facts["feature_names"])),
             ("scaling", facts["scale"] or "none"),
             ("target", facts["target"] or "unknown"),
-            ("classes", ", ".join(map(str, facts["classes"]))),
+            *([] if is_regressor else [("classes", ", ".join(map(str, facts["classes"])))]),
             ("data", facts["data"] or "unknown"),
             ("settings", ", ".join(f"{key}={value}" for key, value in facts["settings"].items())),
             ("status", result["status"]),
             ("loss", f"{result['loss']:g}"),
             ("bound", f"{result['bound']:g} ({result['bound_origin']})"),
             ("gap", percent(result["gap"])),
-            ("train accuracy", percent(1.0 - result["error"])),
+            (
+                ("train R2", f"{1.0 - result['error']:.4g}")
+                if is_regressor
+                else ("train accuracy", percent(1.0 - result["error"]))
+            ),
             ("method", f"{result['method']}{solver}"),
             ("time", f"{result['seconds']:.2f} s"),
             ("rules", facts["rules"] or "too many weights to read; see 'bdnn export --to rules'"),

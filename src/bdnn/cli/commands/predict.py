@@ -1,11 +1,11 @@
-"""``bdnn predict``: the classes of new rows."""
+"""``bdnn predict``: the classes of new rows, or the numbers of a regressor."""
 
 from __future__ import annotations
 
 import csv
 import io
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -25,7 +25,7 @@ def predict(
     header: HeaderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Predict the class of every row of DATA.
+    """Predict the class of every row of DATA, or the number if the model is a regressor.
 
     Writes a CSV with the one column 'prediction'. DATA may have its columns in another order and
     further ones, which are ignored.
@@ -34,14 +34,16 @@ def predict(
 
     if out is not None:
         check_writable(out)
-    from bdnn.cli.model import classify, read_classifier
+    from bdnn.cli.model import classify, read_record
+    from bdnn.cli.regression import estimate
     from bdnn.cli.source import model_features
 
-    record = read_classifier(model)
+    record = read_record(model)
     X, notes = model_features(record, data, header)
     for text in notes:
         note(text)
-    labels = classify(record, X).tolist()
+    found = estimate(record, X) if record.kind == "regressor" else classify(record, X)[:, None]
+    labels = found[:, 0].tolist() if found.shape[1] == 1 else found.tolist()
     if out is not None:
         write_text(out, _as_csv(labels))
     if as_json:
@@ -61,9 +63,13 @@ def predict(
         typer.echo(f"{len(labels)} predictions written to {out}")
 
 
-def _as_csv(labels: list[object]) -> str:
+def _as_csv(labels: list[Any]) -> str:
+    """Write one column of answers, or one per output of a regressor that has several."""
+    rows = [label if isinstance(label, list) else [label] for label in labels]
+    width = max(map(len, rows), default=1)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["prediction"])
-    writer.writerows([label] for label in labels)
+    numbers = [""] if width == 1 else [f"_{place + 1}" for place in range(width)]
+    writer.writerow([f"prediction{number}" for number in numbers])
+    writer.writerows(rows)
     return text.getvalue()

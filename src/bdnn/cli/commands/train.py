@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from bdnn import BDNNClassifier
+    from bdnn import BDNNClassifier, BDNNRegressor
     from bdnn.datasets import Samples
 
 
@@ -125,6 +125,24 @@ def train(
         float | None,
         typer.Option(help="Share of training rows whose outputs may be wrong with --smallest."),
     ] = None,
+    regression: Annotated[
+        bool,
+        typer.Option(
+            "--regression", help="Predict a number: identity outputs, a distance as loss."
+        ),
+    ] = False,
+    loss: Annotated[
+        str | None,
+        typer.Option(help="squared or absolute, of --regression.", show_default="squared"),
+    ] = None,
+    ridge: Annotated[
+        str | None,
+        typer.Option(help="Penalty on output weights, of --regression.", show_default="auto"),
+    ] = None,
+    smoothing: Annotated[
+        str | None,
+        typer.Option(help="Part of the noise taken off, of --regression.", show_default="auto"),
+    ] = None,
     header: HeaderOption = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where to save.", show_default=False)
@@ -138,10 +156,29 @@ def train(
     columns are one-hot encoded. Ctrl-C ends training and keeps the best network so far.
     """
     from bdnn.cli.output import check_writable
+    from bdnn.cli.regression import (
+        parse_amount,
+        refuse_classifier_options,
+        refuse_regressor_options,
+        report_training,
+    )
     from bdnn.cli.source import training_samples
 
     _check_numbers(seed=seed, jobs=jobs)
-    widths = _parse_hidden(hidden or ["25"])
+    widths = _parse_hidden(hidden or ["50" if regression else "25"])
+    if regression:
+        refuse_classifier_options(
+            ties=(ties, "score"),
+            validation=(validation, 0.0),
+            robust_radius=(robust_radius, None),
+            robust_norm=(robust_norm, "linf"),
+            robust_loss=(robust_loss, "certified"),
+            class_weight=(class_weight, None),
+            smallest=(smallest, False),
+            max_error=(max_error, None),
+        )
+    else:
+        refuse_regressor_options(loss=loss, ridge=ridge, smoothing=smoothing)
     chosen_method = configured_method(
         method, epochs=epochs, batch_size=batch_size, starts=starts, paper=paper
     )
@@ -153,12 +190,36 @@ def train(
         )
     if out is not None:
         check_writable(out)
-    samples = training_samples(data, target=target, missing=missing, header=header)
-    chosen, kept = _split(samples, rows=rows, test_size=test_size, seed=seed)
+    samples = training_samples(
+        data, target=target, missing=missing, header=header, regression=regression
+    )
+    chosen, kept = _split(samples, rows=rows, test_size=test_size, seed=seed, regression=regression)
     _tell(samples.notes, quiet=quiet)
     options: dict[str, Any] = {} if chosen_method is None else {"method": chosen_method}
-    from bdnn import BDNNClassifier
+    from bdnn import BDNNClassifier, BDNNRegressor
 
+    if regression:
+        regressor = BDNNRegressor(
+            hidden=widths,
+            weights=weights.split(",") if "," in weights else weights,
+            thresholds=thresholds,
+            loss=loss or "squared",
+            ridge=parse_amount("ridge", ridge),
+            smoothing=parse_amount("smoothing", smoothing),
+            solver=solver,
+            scale=None if scale == "none" else scale,
+            time_limit=time_limit,
+            mip_gap=gap,
+            random_state=seed,
+            n_jobs=jobs,
+            **options,
+        )
+        warned = _fit(regressor, samples, chosen, quiet=quiet)
+        _tell(warned, quiet=quiet)
+        report_training(
+            regressor, samples, chosen, kept, data=data, out=out, warned=warned, as_json=as_json
+        )
+        return
     model = BDNNClassifier(
         hidden=widths,
         weights=weights.split(",") if "," in weights else weights,
@@ -183,7 +244,7 @@ def train(
     widths_tried: dict[str, Any] = {}
     if smallest:
         model, widths_tried = _fit_smallest(model, samples, chosen, max_error or 0.0, quiet=quiet)
-        warned: list[str] = []
+        warned = []
     else:
         warned = _fit(model, samples, chosen, quiet=quiet)
     _tell(warned, quiet=quiet)
@@ -232,7 +293,7 @@ def _check_numbers(*, seed: int, jobs: int) -> None:
 
 
 def _split(
-    samples: Samples, *, rows: int | None, test_size: float, seed: int
+    samples: Samples, *, rows: int | None, test_size: float, seed: int, regression: bool
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Choose the rows to train on and those to test on."""
     import numpy as np
@@ -240,7 +301,8 @@ def _split(
     from bdnn.datasets.holdout import split_holdout
     from bdnn.datasets.tables.samples import check_classes
 
-    chosen, kept = split_holdout(samples.y, test_size, seed)
+    strata = np.zeros(len(samples.y)) if regression else samples.y
+    chosen, kept = split_holdout(strata, test_size, seed)
     if rows is not None:
         n_rows = len(samples.y)
         if not 2 <= rows <= n_rows:
@@ -250,12 +312,17 @@ def _split(
             )
         chosen = np.arange(rows)
         kept = np.arange(rows, n_rows if test_size else rows)
-    check_classes(samples.y[chosen], "the training part")
+    if not regression:
+        check_classes(samples.y[chosen], "the training part")
     return chosen, kept
 
 
 def _fit(
-    model: BDNNClassifier, samples: Samples, chosen: NDArray[np.intp], *, quiet: bool
+    model: BDNNClassifier | BDNNRegressor,
+    samples: Samples,
+    chosen: NDArray[np.intp],
+    *,
+    quiet: bool,
 ) -> list[str]:
     """Train with a display of the progress, and return what training warned of."""
     from bdnn.cli.progress import ProgressDisplay

@@ -26,7 +26,7 @@ class Samples:
     ----------
     X : array of shape (n_samples, n_features)
     y : array of shape (n_samples,)
-        Whole numbers or texts, at least two different ones.
+        Whole numbers or texts, at least two different ones; or any numbers, for a regression.
     encoding : Encoding
         What made ``X`` of the table; makes features of new tables too.
     notes : tuple of str
@@ -40,7 +40,12 @@ class Samples:
 
     @classmethod
     def from_table(
-        cls, table: Table, target: str | int | None = None, *, missing: str | None = None
+        cls,
+        table: Table,
+        target: str | int | None = None,
+        *,
+        missing: str | None = None,
+        numeric: bool = False,
     ) -> Samples:
         """Encode a table.
 
@@ -51,6 +56,8 @@ class Samples:
             Name of the target column, or its place from 1; the last column if not given.
         missing : {"mean", "median", "most-frequent"}, optional
             What fills missing cells; they are refused if not given.
+        numeric : bool
+            Whether the target is a number to be predicted and no class.
         """
         place = table.position(target)
         if table.n_columns < 2:
@@ -58,8 +65,11 @@ class Samples:
                 f"{table.source} has one column: give at least one feature and the target "
                 "(separated by ',', ';' or tab)."
             )
-        y = read_labels(table, place)
-        check_classes(y, table.source)
+        if numeric:
+            y: NDArray[np.generic] = read_numbers(table, place)
+        else:
+            y = read_labels(table, place)
+            check_classes(y, table.source)
         encoding = Encoding.learn(table, place, missing)
         X, _ = encoding.encode(table)
         filled = [
@@ -107,6 +117,23 @@ def read_labels(table: Table, target: int, *, as_text: bool | None = None) -> ND
             "which is no class: choose a column of texts or whole numbers as target."
         )
     return numbers.astype(np.int64)
+
+
+def read_numbers(table: Table, target: int) -> FloatArray:
+    """Read the numbers that a regression is to predict."""
+    _refuse_missing(table, target)
+    refuse_huge(table, target)
+    numbers = table.numbers[:, target]
+    is_odd = np.isnan(numbers)
+    if is_odd.any():
+        value = table.texts(target)[int(np.argmax(is_odd))]
+        raise DataError(
+            f"the target column {table.names[target]!r} of {table.source} holds {value!r} in "
+            f"{list_rows(is_odd)}, which is no number: choose a column of numbers as target."
+        )
+    if len(numbers) < 2:
+        raise DataError(f"{table.source} has {len(numbers)} row of data: training needs two.")
+    return np.asarray(numbers, dtype=float)
 
 
 def check_classes(y: NDArray[np.generic], source: str) -> None:

@@ -15,7 +15,7 @@ from bdnn.export.c.writing.code import write_code
 from bdnn.export.c.writing.lines import Code
 from bdnn.export.c.writing.self_test import self_test
 from bdnn.export.inputs import InputFormat, choose_format
-from bdnn.export.json import ModelRecord
+from bdnn.export.json import ModelRecord, require_classifier
 from bdnn.stepwise import unrolled
 
 # A factor beyond this would make the difference from the shift a subnormal number that matters,
@@ -97,6 +97,7 @@ def export_c(
     -------
     CExport
     """
+    require_classifier(record, "C export")
     check_name(name)
     if tests < 0 or (main and not tests):
         raise ModelError(f"main runs the self-test, got {tests} test vectors: ask for some.")

@@ -47,6 +47,7 @@ if COMPILED or TYPE_CHECKING:
         threshold_search,
         value_search,
     )
+    from bdnn.search.kernels.split import best_split, set_gain
 else:
     from bdnn.search.kernels.elementwise_reference import (
         add_scaled,
@@ -82,6 +83,7 @@ else:
         threshold_search,
         value_search,
     )
+    from bdnn.search.kernels.split_reference import best_split, set_gain
 
     def compiled(function: Function) -> Function:
         """Leave a function of the search as it is."""
@@ -92,6 +94,7 @@ __all__ = [
     "COMPILED",
     "add_scaled",
     "assign",
+    "best_split",
     "bracket",
     "combine",
     "commit",
@@ -111,6 +114,7 @@ __all__ = [
     "output_costs",
     "refresh",
     "refresh_levels",
+    "set_gain",
     "shift_by",
     "switch",
     "threshold_search",

@@ -1,0 +1,165 @@
+"""Descent on the regression loss: units one after the other, then sweeps and kicks.
+
+Units are added greedily, each the best of several proposals, its weights polished by exact moves,
+and the last layer is fitted anew. Deeper layers are built on the activations of the layer below,
+of which they can copy units, so that depth never has to hurt. Sweeps then visit all units again.
+The absolute loss begins with the network of the squared one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from bdnn.errors import UnsupportedFeatureError
+from bdnn.network import Network
+from bdnn.regression_problem import RegressionProblem
+from bdnn.search.regression.refit import refit
+from bdnn.search.regression.state import RegressionState
+from bdnn.search.regression.unit import Unit, UnitSearch
+
+_PROPOSALS, _LATER_PROPOSALS = 8, 3
+# Features below a unit that are tried by themselves.
+_MOST_SINGLES = 8
+# Numbers that a fit of the last layer may touch after every single move.
+_CHEAP_FIT = 20_000_000
+
+Listener = Callable[[Network], bool]
+
+
+def check_architecture(problem: RegressionProblem) -> None:
+    """Refuse what the search has no moves for."""
+    if problem.architecture.thresholds == "layer":
+        raise UnsupportedFeatureError(
+            "the search for regression has no moves for thresholds='layer': use 'neuron' or "
+            "'zero', or method 'exact'."
+        )
+
+
+def build(problem: RegressionProblem, rng: np.random.Generator, on_network: Listener) -> Network:
+    """Build a network unit by unit; ``on_network`` is told of it and may end the building."""
+    if problem.kind == "absolute":
+        begin = build(squared(problem), rng, lambda network: on_network(refit(problem, network)))
+        return refit(problem, begin)
+    shape = problem.architecture
+    network = refit(problem, problem.constant_network())
+    for depth in range(1, len(shape.hidden) + 1):
+        # The layers so far as a network of their own, its last hidden layer to be built.
+        part = replace(
+            shape,
+            hidden=shape.hidden[:depth],
+            weights=(*shape.weights[:depth], shape.weights[-1]),
+        )
+        stage = replace(problem, architecture=part)
+        begin = stage.constant_network()
+        if depth > 1:
+            begin = Network(
+                part,
+                (*network.weights[:-1], *begin.weights[-2:]),
+                (*network.thresholds[:-1], *begin.thresholds[-2:]),
+            )
+        is_last = depth == len(shape.hidden)
+        network = _grow(stage, begin, rng, on_network if is_last else lambda _: False)
+    return network
+
+
+def _grow(
+    problem: RegressionProblem, network: Network, rng: np.random.Generator, on_network: Listener
+) -> Network:
+    """Choose the units of the last hidden layer one by one."""
+    state = RegressionState(problem, network, rng)
+    width = len(state.on[-1])
+    size = problem.inputs.shape[0] * width**2
+    every = 1 if size <= _CHEAP_FIT else max(1, width // 8)
+    for unit in range(width):
+        search = state.search(unit)
+        best = None
+        for found in _proposals(search, _PROPOSALS):
+            if best is None or found.gain > best.gain:
+                best = found
+        if best is not None:
+            state.put(unit, search.polish(best), search)
+        if (unit + 1) % every == 0 or unit == width - 1:
+            state.refit()
+            if on_network(state.network()):
+                break
+    return state.network()
+
+
+def _proposals(search: UnitSearch, count: int) -> list[Unit]:
+    made = [search.propose() for _ in range(count)]
+    n_features = len(search.values)
+    singles = search.rng.permutation(n_features)[:_MOST_SINGLES]
+    return [found for found in made if found is not None] + [search.single(j) for j in singles]
+
+
+def sweep(
+    problem: RegressionProblem,
+    network: Network,
+    rng: np.random.Generator,
+    wants_stop: Callable[[], bool],
+) -> Network:
+    """Visit every unit once in random order; the network returned is never worse."""
+    state = RegressionState(problem, network, rng)
+    loss = problem.loss(network)
+    best = network
+    cheap = problem.inputs.shape[0] * max(problem.architecture.widths[-2], 1) ** 2 <= _CHEAP_FIT
+    places = [(k, j) for k, on in enumerate(state.on) for j in range(len(on))]
+    for number, place in enumerate(rng.permutation(len(places)).tolist(), start=1):
+        if wants_stop():
+            break
+        moved = _visit(state, *places[place])
+        if (moved and cheap) or number == len(places):
+            state.refit()
+            found = state.network()
+            if (now := problem.loss(found)) < loss:
+                loss, best = now, found
+    return best
+
+
+def _visit(state: RegressionState, layer: int, unit: int) -> bool:
+    if layer < len(state.on) - 1 or state.problem.kind == "absolute":
+        return state.improve(layer, unit)
+    search = state.search(unit)
+    now = search.take(state.weights[layer][unit], float(state.thresholds[layer][unit]))
+    best = search.polish(now)
+    for found in _proposals(search, _LATER_PROPOSALS):
+        if found.gain > best.gain:
+            best = search.polish(found)
+    if not best.gain > now.gain + 1e-9 * abs(now.gain):
+        return False
+    state.put(unit, best, search)
+    return True
+
+
+def kick(problem: RegressionProblem, network: Network, rng: np.random.Generator) -> Network:
+    """Draw some units of the last hidden layer anew, the least useful ones first."""
+    if problem.kind == "absolute":
+        return refit(problem, kick(squared(problem), network, rng))
+    state = RegressionState(problem, network, rng)
+    if not state.on:
+        return network
+    spread = state.on[-1].std(axis=1) * np.abs(state.weights[-1]).max(axis=0)
+    count = min(len(spread), 1 + int(rng.integers(1 + len(spread) // 8)))
+    odds = 1.0 / (spread + 1e-3 * spread.max(initial=0.0) + 1e-12)
+    for unit in rng.choice(len(spread), size=count, replace=False, p=odds / odds.sum()):
+        search = state.search(unit)
+        found = search.propose()
+        if found is not None:
+            state.put(unit, found, search)
+    state.refit()
+    return state.network()
+
+
+def squared(problem: RegressionProblem) -> RegressionProblem:
+    """The problem with squares in place of sizes, one line per input again."""
+    return RegressionProblem.from_samples(
+        problem.architecture,
+        problem.inputs[problem.group],
+        problem.targets,
+        problem.weight,
+        unit=problem.price,
+        tolerance=problem.tolerance,
+    )

@@ -1,0 +1,175 @@
+"""The best last layer above given activations.
+
+Squared losses are a ridge regression in a box, solved by its normal equations and, where the box
+cuts, by exact steps along coordinates. Absolute losses are a linear program. Integer weights are
+rounded and improved along coordinates, which need not find the best of all.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linprog
+from scipy.sparse import csr_array, eye_array, hstack, vstack
+
+from bdnn.activation import FloatArray
+from bdnn.architecture import WeightSet
+from bdnn.network import Network
+from bdnn.regression_problem import RegressionProblem, weighted_median
+
+_SWEEPS = 200
+_MEDIAN_SWEEPS = 20
+_TOLERANCE = 1e-12
+# Beyond this many numbers a linear program of the absolute loss takes longer than a search should.
+_LARGEST_PROGRAM = 200_000
+
+
+def refit(problem: RegressionProblem, network: Network) -> Network:
+    """Fit the last layer anew; the result is never worse than the network itself."""
+    values = _last_inputs(problem, network)
+    W, bias = fit_outputs(problem, values, network.weights[-1])
+    fitted = with_outputs(network, W, bias)
+    return fitted if problem.loss(fitted) < problem.loss(network) else network
+
+
+def with_outputs(network: Network, W: FloatArray, bias: FloatArray) -> Network:
+    """Replace the last layer."""
+    return Network(
+        network.architecture,
+        (*network.weights[:-1], W),
+        (*network.thresholds[:-1], -bias),
+    )
+
+
+def fit_outputs(
+    problem: RegressionProblem, values: FloatArray, start: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Weights and biases of the outputs above inputs of shape (n_inputs, width)."""
+    kind = problem.architecture.weights[-1]
+    if problem.kind == "absolute":
+        W = _least_absolute(problem, values, kind, start)
+    else:
+        W = _least_squares(problem, values, kind, start)
+    if problem.architecture.thresholds == "zero":
+        return W, np.zeros(len(W))
+    return W, problem.best_shift(values @ W.T)
+
+
+def has_own_bias(problem: RegressionProblem) -> bool:
+    """Whether every output has a bias for itself."""
+    shape = problem.architecture
+    return shape.thresholds == "neuron" or (shape.thresholds == "layer" and shape.n_outputs == 1)
+
+
+def _last_inputs(problem: RegressionProblem, network: Network) -> FloatArray:
+    if not problem.architecture.hidden:
+        return problem.inputs
+    return network.activations(problem.inputs)[-2].astype(float)
+
+
+def _least_squares(
+    problem: RegressionProblem, values: FloatArray, kind: WeightSet, start: FloatArray
+) -> FloatArray:
+    weight = problem.weight  # inputs and samples are the same for squared losses
+    targets = problem.targets
+    if has_own_bias(problem):
+        # A bias takes the means off both sides.
+        values = values - np.average(values, axis=0, weights=weight)
+        targets = targets - np.average(targets, axis=0, weights=weight)
+    gram = (values * weight[:, None]).T @ values
+    gram[np.diag_indices_from(gram)] += problem.ridge
+    right = (values * weight[:, None]).T @ targets
+    safe = gram + 1e-10 * max(1.0, float(np.trace(gram))) / len(gram) * np.eye(len(gram))
+    free = np.linalg.solve(safe, right).T
+    found = np.empty_like(free)
+    for row in range(len(free)):
+        options = [free[row], start[row]]
+        fitted = [_in_box(gram, right[:, row], option, kind) for option in options]
+        merits = [2 * right[:, row] @ a - a @ gram @ a for a in fitted]
+        found[row] = fitted[int(np.argmax(merits))]
+    return found
+
+
+def _in_box(gram: FloatArray, right: FloatArray, start: FloatArray, kind: WeightSet) -> FloatArray:
+    """Improve weights of the set along coordinates until none moves."""
+    a = _nearest(start, kind)
+    if not kind.integer and np.array_equal(a, start):
+        return a
+    diagonal = np.diag(gram)
+    slope = right - gram @ a
+    for _ in range(_SWEEPS):
+        moved = 0.0
+        for j in np.flatnonzero(diagonal > 0):
+            wanted = _nearest(a[j : j + 1] + slope[j] / diagonal[j], kind)[0]
+            change = wanted - a[j]
+            if change:
+                a[j] = wanted
+                slope -= change * gram[:, j]
+                moved = max(moved, abs(change))
+        if moved <= _TOLERANCE:
+            break
+    return a
+
+
+def _nearest(weights: FloatArray, kind: WeightSet) -> FloatArray:
+    """Nearest weights of the set."""
+    if not kind.integer:
+        return np.clip(weights, -kind.limit, kind.limit)
+    nearest = np.clip(np.rint(weights), -kind.limit, kind.limit)
+    return nearest if kind.zero else np.where(weights < 0, -1.0, 1.0)
+
+
+def _least_absolute(
+    problem: RegressionProblem, values: FloatArray, kind: WeightSet, start: FloatArray
+) -> FloatArray:
+    """Improve weights along coordinates, and by a linear program where they are continuous."""
+    rows = values[problem.group]
+    found = start.copy()
+    for row, y in enumerate(problem.targets.T):
+        found[row] = _by_medians(problem, rows, y, start[row], kind)
+        if not kind.integer and rows.size <= _LARGEST_PROGRAM:
+            found[row] = _by_program(problem, rows, y, kind, found[row])
+    return found
+
+
+def _by_medians(
+    problem: RegressionProblem, rows: FloatArray, y: FloatArray, start: FloatArray, kind: WeightSet
+) -> FloatArray:
+    """Move one weight after the other, and the bias, to where the absolute loss is least."""
+    a, weight = _nearest(start, kind), problem.weight
+    bias = 0.0
+    for _ in range(_MEDIAN_SWEEPS):
+        left = y - rows @ a - bias
+        before = float(weight @ np.abs(left))
+        if has_own_bias(problem):
+            shift = weighted_median(left, weight)
+            bias, left = bias + shift, left - shift
+        for j in range(len(a)):
+            on = rows[:, j] != 0.0
+            if not on.any():
+                continue
+            h = rows[on, j]
+            best = a[j] + weighted_median(left[on] / h, weight[on] * np.abs(h))
+            options = _nearest(np.array([np.floor(best), np.ceil(best), best]), kind)
+            costs = np.abs(left[on] - (options[:, None] - a[j]) * h) @ weight[on]
+            wanted = options[int(np.argmin(costs))]
+            left[on] -= (wanted - a[j]) * h
+            a[j] = wanted
+        if float(weight @ np.abs(left)) >= before * (1.0 - 1e-6):
+            break
+    return a
+
+
+def _by_program(
+    problem: RegressionProblem, rows: FloatArray, y: FloatArray, kind: WeightSet, start: FloatArray
+) -> FloatArray:
+    """Weights of least absolute loss by a linear program: f >= D z - y and f >= y - D z."""
+    n, width = rows.shape
+    bias = np.full((n, 1), float(has_own_bias(problem)))
+    design, sizes = csr_array(np.hstack([rows, bias])), eye_array(n)
+    answer = linprog(
+        np.concatenate([np.zeros(width + 1), problem.weight]),
+        A_ub=vstack([hstack([design, -sizes]), hstack([-design, -sizes])]),
+        b_ub=np.concatenate([y, -y]),
+        bounds=[(-kind.limit, kind.limit)] * width + [(None, None)] + [(0, None)] * n,
+    )
+    return np.clip(answer.x[:width], -kind.limit, kind.limit) if answer.status == 0 else start

@@ -1,0 +1,123 @@
+"""``bdnn train --regression`` and what the other commands do with its model."""
+
+import json
+
+import pytest
+
+import bdnn
+from tests.cli.runner import assert_refused, run, run_json, write
+
+TABLE = "a,b,price\n" + "".join(
+    f"{a},{b},{10.5 if a + b > 5 else 2.5}\n" for a in range(4) for b in range(1, 5)
+)
+QUICK = ("--hidden", 2, "--quiet", "--test-size", 0)
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("regression") / "table.csv", TABLE)
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    path = table.with_name("model.json")
+    options = ("--regression", "--ridge", 0, "--smoothing", 0, *QUICK, "--out", path)
+    done = run("train", table, "--target", "price", *options)
+    assert done.returncode == 0, done.stderr
+    assert "train R2" in done.stdout
+    assert "optimal" in done.stdout
+    return path
+
+
+def test_predictions_are_numbers(model, table):
+    lines = run("predict", model, table).stdout.split()
+    assert lines[0] == "prediction"
+    assert {round(float(line), 6) for line in lines[1:]} == {2.5, 10.5}
+
+
+def test_evaluate_measures_r2(model, table):
+    report = run_json("evaluate", model, table)
+    assert report["r2"] == pytest.approx(1.0)
+    assert report["rmse"] == pytest.approx(0.0, abs=1e-6)
+    assert "R2" in run("evaluate", model, table).stdout
+
+
+def test_info_shows_a_regressor(model):
+    facts = run_json("info", model)
+    assert facts["kind"] == "regressor"
+    assert facts["target"] == "price"
+    text = run("info", model).stdout
+    assert "train R2" in text
+    assert "value = " in text
+    assert "classes" not in text
+
+
+def test_rules_are_written(model, tmp_path):
+    done = run("export", model, "--to", "rules", "--out", tmp_path / "rules.txt")
+    assert done.returncode == 0, done.stderr
+    assert "value = " in (tmp_path / "rules.txt").read_text()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("certify", "--radius", "0.1"),
+        ("attack", "--radius", "0.1"),
+        ("check",),
+    ],
+    ids=lambda command: command[0],
+)
+def test_commands_for_classifiers_refuse(command, model, table):
+    name, *options = command
+    assert_refused(run(name, model, table, *options), "regressor")
+
+
+@pytest.mark.parametrize("target", ["c", "onnx"])
+def test_exports_for_classifiers_refuse(target, model, tmp_path):
+    done = run("export", model, "--to", target, "--out", tmp_path / "model.out")
+    assert_refused(done, "regressor")
+    assert not (tmp_path / "model.out").exists()
+
+
+def test_the_price_of_boston_is_a_target(tmp_path):
+    path = tmp_path / "boston.json"
+    summary = run_json(
+        "train", "boston-housing", "--regression", "--hidden", 3, "--method", "descent",
+        "--time-limit", 60, "--quiet", "--out", path,
+    )  # fmt: skip
+    assert summary["test_rows"] == 101
+    assert summary["test_r2"] > 0.3
+    assert summary["out"] == str(path)
+    assert run_json("evaluate", path, "boston-housing")["rows"] == 506
+    assert bdnn.load(path).network_.architecture.hidden == (3,)
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "parts"),
+    [
+        (TABLE.replace("2.5", "cheap"), (), ("no number", "'cheap'")),
+        (TABLE.replace(",2.5", ",", 1), (), ("'price'", "no value")),
+        (TABLE.replace("2.5", "inf", 1), (), ("infinite",)),
+        (TABLE, ("--target", "cost"), ("cost",)),
+        (TABLE, ("--class-weight", "balanced"), ("--class-weight is for classifiers",)),
+        (TABLE, ("--robust-radius", "0.1"), ("--robust-radius is for classifiers",)),
+        (TABLE, ("--method", "local_search"), ("method of a regressor",)),
+        (TABLE, ("--ridge", "much"), ("--ridge must be a number",)),
+    ],
+)
+def test_bad_input_is_refused(content, options, parts, tmp_path):
+    path = write(tmp_path / "table.csv", content)
+    assert_refused(run("train", path, "--regression", "--quiet", *options), *parts)
+
+
+def test_options_of_regression_need_the_flag(table):
+    assert_refused(run("train", table, "--loss", "absolute"), "--loss is for --regression")
+    assert_refused(run("train", "iris", "--regression"), "'species'", "no number")
+
+
+def test_a_constant_target_is_trained(tmp_path):
+    path = write(tmp_path / "table.csv", "a,b\n1,4\n2,4\n3,4\n")
+    summary = run_json("train", path, "--regression", *QUICK)
+    assert summary["status"] == "optimal"
+    assert summary["train_r2"] is None
+    assert json.dumps(summary)

@@ -1,0 +1,75 @@
+"""The regression model: networks go in and come out, starts break no row, counts are as stated."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bdnn.formulation.regression_model import RegressionModel
+from bdnn.search.regression.descent import build
+from tests.problems import regression_problem
+
+CASES = [
+    {},
+    {"kind": "absolute", "n_outputs": 2},
+    {"weights": ["binary", "int:2"], "ridge": 0.5},
+    {"weights": "continuous"},
+    {"hidden": (2, 3), "weights": ["ternary", "binary", "continuous"]},
+    {"hidden": (), "weights": "continuous"},
+    {"thresholds": "zero", "weights": ["ternary", "continuous"]},
+]
+
+
+@pytest.mark.parametrize("tangents", [False, True])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_lifted_network_breaks_no_row_and_keeps_its_loss(case, tangents):
+    problem = regression_problem(2, n_samples=10, **case)
+    if tangents and problem.kind == "absolute":
+        pytest.skip("only squares have tangents")
+    network = build(problem, np.random.default_rng(0), lambda _: False)
+    model = RegressionModel.build(problem, tangents=tangents)
+    if tangents:
+        rng = np.random.default_rng(1)
+        for _ in range(3):
+            touched = rng.normal(size=problem.targets.shape)
+            model.loss.add_tangents(touched, rng.uniform(-1, 1, model.loss.a.shape))
+    start = model.lift(network)
+    assert start is not None
+    assert not np.isnan(start).any()
+    assert model.program.violation(start) <= 1e-9
+    assert model.program.objective(start) == pytest.approx(problem.loss(network))
+    read = model.read(start)
+    np.testing.assert_allclose(
+        read.values(problem.inputs), network.values(problem.inputs), atol=1e-12
+    )
+
+
+def test_row_counts_are_those_of_the_documentation():
+    problem = regression_problem(2, n_samples=9, hidden=(3,), weights=["ternary", "continuous"])
+    m, d = len(problem.inputs), 3
+    sizes = {}
+    for kind, name, count, _ in RegressionModel.build(problem, tangents=True).program.size_table():
+        sizes[kind, name] = sizes.get((kind, name), 0) + count
+    assert sizes["variables", "u1"] == m * d
+    assert sizes["variables", "s2"] == m * d
+    assert sizes["rows", "product_upper_u2"] == sizes["rows", "product_lower_w2"] == m * d
+    assert sizes["rows", "residual"] == sizes["variables", "e"] == sizes["variables", "f"] == m
+    absolute = regression_problem(2, n_samples=9, kind="absolute")
+    sizes = {name: n for kind, name, n, _ in RegressionModel.build(absolute).program.size_table()}
+    assert sizes["above"] == sizes["below"] == sizes["f"] == 9
+
+
+def test_one_output_needs_no_negative_weights():
+    problem = regression_problem(2, weights=["ternary", "continuous"])
+    model = RegressionModel.build(problem)
+    assert model.signed
+    assert (model.program.lower[model.loss.a] == 0).all()
+    assert not RegressionModel.build(problem, signed=False).signed
+    assert not RegressionModel.build(regression_problem(2, n_outputs=2)).signed
+    assert not RegressionModel.build(regression_problem(2, thresholds="zero")).signed
+
+
+def test_tangents_are_only_for_squares():
+    model = RegressionModel.build(regression_problem(2, kind="absolute"))
+    with pytest.raises(ValueError, match="tangents are for squares"):
+        model.loss.add_tangents(np.zeros((7, 1)), np.zeros((1, 2)))

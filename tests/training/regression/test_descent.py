@@ -1,0 +1,132 @@
+"""The search's losses are true, its bounds hold, and it ends as it is told to."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from bdnn.errors import ModelError, UnsupportedFeatureError
+from bdnn.training.base import Budget
+from bdnn.training.regression import RegressionDescent, get_regression_method
+from bdnn.training.regression.levels import level_bound
+from bdnn.training.regression.smoothing import smoothed
+from tests.oracle import smallest_regression_loss
+from tests.problems import regression_problem
+
+SHAPES = [
+    {},
+    {"kind": "absolute"},
+    {"weights": "continuous"},
+    {"weights": ["binary", "binary"]},
+    {"weights": ["int:3", "int:2"]},
+    {"thresholds": "zero"},
+    {"thresholds": "zero", "weights": "continuous"},
+    {"hidden": (3, 2), "weights": ["ternary", "ternary", "continuous"]},
+    {"hidden": (3, 2), "weights": "continuous", "kind": "absolute"},
+    {"hidden": (), "weights": "ternary"},
+    {"n_outputs": 2, "weighted": True, "ridge": 0.3},
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_a_search_is_true_and_reproducible(shape):
+    problem = regression_problem(2, n_samples=15, **shape)
+    budget = Budget(seconds=60, seed=5)
+    network, result = RegressionDescent(kicks=2).train(problem, budget=budget)
+    assert result.loss == pytest.approx(problem.loss(network))
+    assert result.bound <= result.loss <= problem.loss(problem.constant_network()) + 1e-9
+    again = RegressionDescent(kicks=2).train(problem, budget=budget)
+    assert again.network == network
+    losses = [moment.loss for moment in result.history]
+    assert losses == sorted(losses, reverse=True)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_search_on_tiny_data_comes_near_the_optimum(seed):
+    problem = regression_problem(seed)
+    found = RegressionDescent().train(problem, budget=Budget(seconds=60)).result.loss
+    wanted = smallest_regression_loss(problem)
+    assert wanted - 1e-9 <= found <= wanted + 0.2 * (problem.slack / problem.tolerance)
+
+
+def test_a_start_is_kept_or_improved():
+    problem = regression_problem(8, n_samples=20)
+    first = RegressionDescent(kicks=0).train(problem, budget=Budget(seed=1))
+    second = RegressionDescent(kicks=0).train(problem, start=first.network, budget=Budget(seed=2))
+    assert second.result.loss <= first.result.loss
+
+
+def test_a_handler_ends_the_search_and_the_network_stays():
+    problem = regression_problem(9, n_samples=40, hidden=(8,))
+    moments = []
+
+    def stop(moment):
+        moments.append(moment)
+        return moment.phase == "search"
+
+    network, result = RegressionDescent().train(problem, on_progress=stop)
+    assert result.status == "interrupted"
+    assert problem.loss(network) == pytest.approx(result.loss)
+    assert moments
+
+
+@pytest.mark.parametrize("kind", ["squared", "absolute"])
+@pytest.mark.parametrize("units", [1, 2])
+def test_the_bound_by_levels_is_the_best_partition(kind, units):
+    problem = regression_problem(
+        10, n_samples=9, n_features=4, hidden=(units,), weights="continuous", kind=kind
+    )
+    # Absolute losses leave equal inputs apart, so partitions of all targets are what is compared.
+    order = np.argsort(problem.targets[:, 0])
+    y, w = problem.targets[order, 0], problem.weight[order]
+
+    def cost(part):
+        if kind == "squared":
+            return w[part] @ (y[part] - np.average(y[part], weights=w[part])) ** 2
+        return min(w[part] @ np.abs(y[part] - c) for c in y[part])
+
+    cuts = combinations(range(1, len(y)), 2**units - 1)
+    best = min(sum(map(cost, np.split(np.arange(len(y)), cut))) for cut in cuts)
+    assert level_bound(problem) == pytest.approx(problem.offset + best, abs=1e-7)
+
+
+def test_wide_or_many_outputs_have_no_level_bound():
+    assert level_bound(regression_problem(1, n_outputs=2)) is None
+    assert level_bound(regression_problem(1, hidden=(12,))) is None
+
+
+def test_smoothing_takes_noise_off_and_keeps_the_mean_of_equal_inputs():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(40, 2)), 2, axis=0)
+    clean = np.sin(2 * X[:, :1])
+    noisy = clean + 0.5 * rng.normal(size=clean.shape)
+    problem = regression_problem(0).from_samples(
+        regression_problem(0).architecture, X, noisy, tolerance=1e-6
+    )
+    smooth = smoothed(problem, 1.0, np.random.default_rng(0))
+    truth = np.sin(2 * problem.inputs[:, :1])
+    assert ((smooth.targets - truth) ** 2).mean() < 0.7 * ((problem.targets - truth) ** 2).mean()
+    assert smooth.offset == 0.0
+    half = smoothed(problem, 0.5, np.random.default_rng(0))
+    np.testing.assert_allclose(half.targets, 0.5 * (smooth.targets + problem.targets))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"patience": 0}, "patience must be positive"), ({"kicks": -1}, "kicks must be 0 or more")],
+)
+def test_senseless_settings_are_refused(settings, message):
+    with pytest.raises(ModelError, match=message):
+        RegressionDescent(**settings).train(regression_problem(0))
+
+
+def test_shared_thresholds_are_refused_by_name():
+    with pytest.raises(UnsupportedFeatureError, match="thresholds='layer'"):
+        RegressionDescent().train(regression_problem(0, thresholds="layer"))
+
+
+def test_methods_of_classifiers_are_refused_by_name():
+    with pytest.raises(ModelError, match="method of a regressor must be one of 'auto'"):
+        get_regression_method("data_splitting")

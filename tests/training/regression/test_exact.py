@@ -1,0 +1,108 @@
+"""Solvers find the enumerated optimum of regression problems, natively or by tangents."""
+
+from __future__ import annotations
+
+import pytest
+
+from bdnn.errors import UnsupportedFeatureError
+from bdnn.solvers.registry import available_solvers
+from bdnn.training.base import Budget
+from bdnn.training.regression import RegressionAuto, RegressionExact
+from tests.oracle import smallest_regression_loss
+from tests.problems import regression_problem
+
+SOLVERS = [name for name in available_solvers() if name != "cpsat"]
+BUDGET = Budget(seconds=120)
+
+CASES = {
+    "squared": {},
+    "absolute": {"kind": "absolute"},
+    "weighted": {"weighted": True},
+    "ridge": {"ridge": 0.5},
+    "int:2 above binary": {"weights": ["binary", "int:2"]},
+    "two outputs": {"n_outputs": 2, "n_samples": 6},
+    "no thresholds": {"thresholds": "zero"},
+    "shared threshold": {"thresholds": "layer", "n_samples": 6},
+    "absolute, weighted, two outputs": {
+        "kind": "absolute",
+        "weighted": True,
+        "n_outputs": 2,
+        "n_samples": 5,
+    },
+}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("case", CASES)
+def test_the_optimum_is_the_enumerated_one(solver, case):
+    problem = regression_problem(1, **CASES[case])
+    wanted = smallest_regression_loss(problem)
+    network, result = RegressionExact().train(problem, budget=BUDGET, solver=solver)
+    assert result.status == "optimal"
+    assert result.loss == pytest.approx(wanted, abs=problem.slack)
+    assert problem.loss(network) == pytest.approx(result.loss)
+    assert abs(result.loss - result.bound) <= problem.slack
+
+
+@pytest.mark.parametrize("kind", ["squared", "absolute"])
+@pytest.mark.parametrize("weights", ["continuous", ["ternary", "continuous"]])
+def test_solvers_agree_on_continuous_weights(kind, weights):
+    problem = regression_problem(3, kind=kind, weights=weights)
+    results = [
+        RegressionExact().train(problem, budget=BUDGET, solver=solver).result for solver in SOLVERS
+    ]
+    for result in results:
+        assert result.status == "optimal"
+        assert result.loss == pytest.approx(results[0].loss, abs=2 * problem.slack)
+
+
+def test_two_hidden_layers_are_never_worse_than_one():
+    deep = regression_problem(4, hidden=(2, 1), weights=["ternary", "ternary", "int:2"])
+    shallow = regression_problem(4, hidden=(1,), weights=["ternary", "int:2"])
+    losses = [RegressionExact().train(p, budget=BUDGET).result.loss for p in (deep, shallow)]
+    assert losses[0] <= losses[1] + shallow.slack
+
+
+def test_a_linear_model_is_a_regression_in_a_box():
+    problem = regression_problem(5, hidden=(), weights="continuous", n_samples=12)
+    results = [
+        RegressionExact().train(problem, budget=BUDGET, solver=solver).result for solver in SOLVERS
+    ]
+    searched = RegressionAuto().train(problem, budget=BUDGET).result
+    for result in results:
+        assert result.status == "optimal"
+        assert result.loss == pytest.approx(searched.loss, abs=2 * problem.slack)
+
+
+def test_cpsat_says_what_it_cannot_do():
+    with pytest.raises(UnsupportedFeatureError, match="'cpsat' cannot handle continuous variables"):
+        RegressionExact().train(regression_problem(1), budget=BUDGET, solver="cpsat")
+
+
+def test_the_bound_of_tangents_names_its_origin():
+    result = RegressionExact().train(regression_problem(1), budget=BUDGET, solver="highs").result
+    assert result.bound_origin == "solver highs with tangents"
+    result = RegressionExact().train(regression_problem(1, weights="continuous"), solver="highs")[1]
+    assert "keep a margin" in result.bound_origin
+
+
+def test_a_wider_tolerance_ends_sooner_and_holds():
+    problem = regression_problem(1, tolerance=0.05)
+    result = RegressionExact().train(problem, budget=BUDGET, solver="highs").result
+    assert result.status == "optimal"
+    assert result.loss <= smallest_regression_loss(problem) + problem.slack
+
+
+def test_auto_proves_what_search_finds():
+    problem = regression_problem(6, n_samples=6)
+    result = RegressionAuto().train(problem, budget=BUDGET).result
+    assert result.status == "optimal"
+    assert result.loss == pytest.approx(smallest_regression_loss(problem), abs=problem.slack)
+
+
+def test_a_node_limit_is_kept_and_named():
+    problem = regression_problem(7, n_samples=20, hidden=(3,), n_features=3)
+    budget = Budget(seconds=120, nodes=1)
+    result = RegressionExact().train(problem, budget=budget, solver="highs").result
+    assert result.status == "node limit"
+    assert result.bound <= result.loss
