@@ -12,19 +12,24 @@ from sklearn.model_selection import cross_val_score
 from bdnn import BDNNClassifier
 from bdnn.errors import DataError, UnsupportedFeatureError
 from bdnn.experiments import ResultFile, plan, run_cells
-from bdnn.experiments.cluster import dask_cluster
+from bdnn.experiments.cluster import dask_cluster, stream_on_cluster
 from bdnn.training import Descent
 from tests.experiments.test_runner import measured
 from tests.experiments.tiny import tiny
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
 
 @pytest.fixture(scope="module")
 def cluster():
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
-    ) as found:
+    # A second death of a task's worker makes the scheduler give it up; by default it is the fourth.
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 1}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as found,
+    ):
         yield found
 
 
@@ -54,8 +59,7 @@ def test_cross_validation_and_restarts_of_a_fit(cluster):
         hidden=(2,), method=Descent(patience=1e-9), time_limit=300, n_jobs=2, random_state=0
     )
     here = cross_val_score(model, X, y, cv=2)
-    with dask_cluster(cluster.scheduler_address) as slots:
-        assert slots == 2
+    with dask_cluster(cluster.scheduler_address):
         there = cross_val_score(model, X, y, cv=2)
         # Restarts share memory, so they stay in threads where the fit is.
         model.fit(X, y)
@@ -84,3 +88,13 @@ def test_the_back_end_is_given_back(cluster):
     with dask_cluster(cluster.scheduler_address):
         pass
     assert "dask" not in type(joblib.parallel.get_active_backend()[0]).__name__.lower()
+
+
+def dies_at_two(number):
+    return os.kill(os.getpid(), signal.SIGKILL) if number == 2 else number
+
+
+def test_a_task_that_kills_its_workers_is_given_up(cluster):
+    with dask_cluster(cluster.scheduler_address) as client:
+        found = stream_on_cluster(client, dies_at_two, range(4), lambda task: -task)
+        assert sorted(found) == [-2, 0, 1, 3]

@@ -105,12 +105,20 @@ def test_a_failed_cell_is_recorded_and_retried_on_request(tmp_path):
 
 def test_progress_counts_down(tmp_path):
     seen = []
-    cells = dict(list(plan([tiny()]).items())[:4])
-    run(tmp_path, cells, on_progress=lambda p: seen.append((p.done, p.seconds_left, p.newest)))
-    assert [done for done, _, _ in seen] == [0, 1, 2, 3, 4]
-    assert seen[-1][1] == 0
-    assert seen[1][1] > 0
-    assert seen[1][2]["label"] in {cell.label for cell in cells.values()}
+    cells = dict(list(plan([tiny()]).items())[:3])
+    run(tmp_path, cells, on_progress=lambda p: seen.append((p.done, list(p.running.values()))))
+    first, second, third = (cell.label for cell in cells.values())
+    assert seen == [(0, []), (0, [first]), (1, []), (1, [second]), (2, []), (2, [third]), (3, [])]
+
+
+def test_the_time_left_is_estimated_from_the_pace(tmp_path):
+    seen = []
+    cells = dict(list(plan([tiny()]).items())[:3])
+    progress = run(tmp_path, cells, on_progress=lambda p: seen.append(p.seconds_left))
+    assert seen[0] != seen[0]
+    assert seen[2] > 0
+    assert progress.seconds_left == 0
+    assert progress.newest["label"] == list(cells.values())[-1].label
 
 
 # Without binarized networks, whose compiled code every process would have to load first.

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from bdnn.experiments.cells import Cell
-from bdnn.experiments.cluster import dask_cluster
+from bdnn.experiments.cluster import dask_cluster, stream_on_cluster
 from bdnn.experiments.evaluation import run_cell
 from bdnn.experiments.machine import machine, versions
 from bdnn.experiments.results import ResultFile
 from bdnn.parallel import stream_tasks
+
+Task = tuple[str, Mapping[str, Any]]
 
 
 @dataclass
@@ -77,23 +78,14 @@ def run_cells(
     on_progress(progress)
     if not waiting:
         return progress
-    with _workers(jobs, scheduler) as slots:
-        run = _Run(waiting, file, progress, slots, on_progress)
-        while run.waiting:
-            run.work_off(run.waiting)
+    run = _Run(waiting, file, progress, on_progress)
+    if scheduler is not None:
+        with dask_cluster(scheduler) as client:
+            run.take_all(stream_on_cluster(client, attempt, run.tasks(waiting), _lost))
+        return progress
+    while run.waiting:
+        run.work_off(run.waiting, jobs)
     return progress
-
-
-@contextmanager
-def _this_machine(jobs: int) -> Iterator[int]:
-    import joblib
-
-    with joblib.parallel_config(backend="loky", n_jobs=jobs):
-        yield jobs
-
-
-def _workers(jobs: int, scheduler: str | None) -> AbstractContextManager[int]:
-    return _this_machine(jobs) if scheduler is None else dask_cluster(scheduler)
 
 
 class _Run:
@@ -104,43 +96,47 @@ class _Run:
         waiting: dict[str, Cell],
         file: ResultFile,
         progress: Progress,
-        slots: int,
         on_progress: Callable[[Progress], None],
     ) -> None:
         self.waiting = waiting
         self.file = file
         self.progress = progress
-        self.slots = slots
         self._on_progress = on_progress
         self._started = time.monotonic()
         self._expected = 0.0
 
-    def work_off(self, cells: Mapping[str, Cell]) -> None:
-        """Take results until all are there, or until a process dies.
+    def work_off(self, cells: Mapping[str, Cell], jobs: int) -> None:
+        """Take results of this machine's processes until all are there, or one of them dies.
 
         Of several cells under way any may be what killed it, so each of them is run alone then;
         the one that kills again has failed.
         """
+        import joblib
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-        under_way = self.progress.running
-        under_way.clear()
         try:
-            for row in stream_tasks(attempt, self._tasks(dict(cells))):
-                self._take(row)
+            with joblib.parallel_config(backend="loky", n_jobs=jobs):
+                self.take_all(stream_tasks(attempt, self.tasks(cells)))
         except TerminatedWorkerError:
-            suspects = {key: self.waiting[key] for key in list(under_way)}
+            suspects = {key: self.waiting[key] for key in self.progress.running}
             if len(cells) == 1:
                 for key, cell in suspects.items():
-                    reason = "the process died, for want of memory or by a crash of a library"
-                    self._take(_failed(key, cell.work, reason, 0.0))
+                    self._take(_lost((key, cell.work)))
                 return
             for key, cell in suspects.items():
-                self.work_off({key: cell})
+                self.work_off({key: cell}, jobs)
 
-    def _tasks(self, cells: Mapping[str, Cell]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        for key, cell in cells.items():
+    def take_all(self, rows: Iterable[dict[str, Any]]) -> None:
+        """Put rows on disk as they come."""
+        for row in rows:
+            self._take(row)
+
+    def tasks(self, cells: Mapping[str, Cell]) -> Iterator[Task]:
+        """What workers get, one after the other."""
+        self.progress.running.clear()
+        for key, cell in list(cells.items()):
             self.progress.running[key] = cell.label
+            self._on_progress(self.progress)
             yield key, cell.work
 
     def _take(self, row: dict[str, Any]) -> None:
@@ -159,7 +155,7 @@ class _Run:
         self._on_progress(progress)
 
 
-def attempt(task: tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
+def attempt(task: Task) -> dict[str, Any]:
     """Run a cell in a worker; whatever goes wrong in it is a result too."""
     key, work = task
     began = time.perf_counter()
@@ -172,6 +168,11 @@ def attempt(task: tuple[str, Mapping[str, Any]]) -> dict[str, Any]:
     is_whole = found["notes"].get("status") != "interrupted"
     status = "done" if is_whole else "interrupted"
     return _row(key, work, status, time.perf_counter() - began) | found
+
+
+def _lost(task: Task) -> dict[str, Any]:
+    reason = "the process died, for want of memory or by a crash of a library"
+    return _failed(*task, reason, 0.0)
 
 
 def _failed(key: str, work: Mapping[str, Any], reason: str, seconds: float) -> dict[str, Any]:
