@@ -24,9 +24,9 @@ ACTIVATIONS = ("step", "sign", "ternary", "levels:4", Activation((-1, 0, 3)))
 
 print("activation                   0/1 variables  loss  bound  thresholds of the first unit")
 for activation in ACTIVATIONS:
-    model = BDNNClassifier(
-        hidden=(2,), activation=activation, time_limit=10, random_state=0
-    ).fit(X, y)
+    model = BDNNClassifier(hidden=(2,), activation=activation, time_limit=10, random_state=0).fit(
+        X, y
+    )
     result, network = model.result_, model.network_
     shape = network.architecture
     problem = TrainingProblem.from_samples(

@@ -164,7 +164,8 @@ def smallest_regression_loss(problem) -> float:
     limit = shape.weights[-1].limit
     values = [w for w in range(-limit, limit + 1) if w or shape.weights[-1].zero]
     best = np.inf
-    for patterns in _patterns(inputs, shape.weights[0].name, shape.thresholds):
+    rule = shape.activation_of(0)
+    for patterns in _patterns(inputs, shape.weights[0].name, shape.thresholds, rule):
         for units in combinations_with_replacement(sorted(patterns), shape.hidden[0]):
             on = np.array(units, dtype=float)
             losses = (

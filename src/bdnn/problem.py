@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,44 @@ from numpy.typing import NDArray
 from bdnn.activation import BoolArray, FloatArray
 from bdnn.architecture import Architecture
 from bdnn.network import Network
+
+
+class Problem(Protocol):
+    """What the record of a run asks of a training problem."""
+
+    @property
+    def architecture(self) -> Architecture:
+        """Shape of the networks."""
+
+    @property
+    def conflict_bound(self) -> float:
+        """Loss that no function of the inputs can avoid."""
+
+    @property
+    def conflict_origin(self) -> str:
+        """What proves that bound."""
+
+    @property
+    def weight_unit(self) -> float:
+        """Power of two near the mean weight of a sample."""
+
+    def loss(self, network: Network) -> float:
+        """Loss of a network, from its forward pass."""
+
+    def error(self, network: Network) -> float:
+        """How wrong a network's answers are, in a measure that users know."""
+
+    def is_met(self, loss: float, bound: float) -> bool:
+        """Tell whether a loss equals a bound."""
+
+    def weighed_in(self, unit: float) -> Self:
+        """Measure the samples' weights in another unit."""
+
+    def constant_network(self) -> Network:
+        """Make a network that says the same for every input."""
+
+
+AnyProblem = TypeVar("AnyProblem", bound=Problem)
 
 
 @dataclass(frozen=True, eq=False)

@@ -100,6 +100,7 @@ def test_the_price_of_boston_is_a_target(tmp_path):
         (TABLE.replace("2.5", "inf", 1), (), ("infinite",)),
         (TABLE, ("--target", "cost"), ("cost",)),
         (TABLE, ("--class-weight", "balanced"), ("--class-weight is for classifiers",)),
+        (TABLE, ("--activation", "sign"), ("--activation is for classifiers",)),
         (TABLE, ("--robust-radius", "0.1"), ("--robust-radius is for classifiers",)),
         (TABLE, ("--method", "local_search"), ("method of a regressor",)),
         (TABLE, ("--ridge", "much"), ("--ridge must be a number",)),

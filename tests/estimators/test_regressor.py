@@ -138,6 +138,7 @@ def test_bad_targets_are_refused_in_one_sentence(y, message):
         ({"thresholds": "layer"}, "thresholds='layer'"),
         ({"method": "exact", "solver": "cpsat"}, "'cpsat' cannot handle"),
         ({"start": "somewhere"}, "start must be a network"),
+        ({"method": "descent", "node_limit": 5}, "node_limit is for one program"),
     ],
 )
 def test_senseless_options_are_refused_by_name(options, message):
@@ -156,6 +157,13 @@ def test_a_callback_ends_the_run_with_a_warning():
         model = make(callback=lambda moment: True).fit(X, Y)
     assert model.result_.status == "interrupted"
     assert len(model.predict(X)) == 60
+
+
+def test_a_loss_that_is_low_enough_ends_the_run():
+    model = make(method="descent", loss_limit=40.0, smoothing=0, ridge=0).fit(X, Y)
+    assert model.result_.status == "loss limit"
+    assert model.result_.loss <= 40.0
+    assert model.history_[-1].loss == pytest.approx(model.result_.loss)
 
 
 def test_weights_may_be_chosen_per_layer():

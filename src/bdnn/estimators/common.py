@@ -13,7 +13,8 @@ from bdnn.activation import Activation
 from bdnn.architecture import WeightSet
 from bdnn.errors import DataError, ModelError
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import Method
+from bdnn.training.base import AbstractMethod
+from bdnn.training.regression.base import RegressionMethod
 from bdnn.training.result import TrainingResult
 
 _LIMITS = ("time limit", "node limit", "interrupted")
@@ -43,7 +44,8 @@ def choose_names(estimator: Any, feature_names: Sequence[str] | None) -> tuple[s
 
 def plain_parameter(value: Any) -> Any:
     """Parameter as JSON: names of methods and solvers, nothing for networks and functions."""
-    if isinstance(value, Method | AbstractSolver | WeightSet | Activation):
+    named = AbstractMethod | RegressionMethod | AbstractSolver | WeightSet | Activation
+    if isinstance(value, named):
         return value.name
     if isinstance(value, np.generic):
         return value.item()

@@ -87,7 +87,10 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
     tolerance : float, default 1e-6
         Difference of loss and bound per sample, in variances (absolute loss: standard deviations)
         of the targets, up to which a network counts as optimal.
+    loss_limit : float or None, default None
+        Loss that is low enough to stop at.
     node_limit : int or None, default None
+        Branch-and-bound nodes after which to stop.
     start : Network or None, default None
         A network of the same architecture to begin with.
     random_state : int, RandomState or None, default None
@@ -138,6 +141,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
         time_limit: float = 60.0,
         mip_gap: float = 0.0,
         tolerance: float = 1e-6,
+        loss_limit: float | None = None,
         node_limit: int | None = None,
         start: Network | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -156,6 +160,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
         self.time_limit = time_limit
         self.mip_gap = mip_gap
         self.tolerance = tolerance
+        self.loss_limit = loss_limit
         self.node_limit = node_limit
         self.start = start
         self.random_state = random_state
@@ -195,6 +200,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
             seconds=self.time_limit,
             gap=self.mip_gap,
             nodes=self.node_limit,
+            loss=self.loss_limit,
             threads=effective_n_jobs(self.n_jobs),
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
         )
@@ -246,6 +252,11 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
         self.result_: TrainingResult = replace(result, error=given.error(self.network_))
         warn_if_stopped(self.result_)
         return self
+
+    @property
+    def history_(self) -> tuple[Progress, ...]:
+        """Loss and bound over time: moments with ``seconds``, ``phase``, ``loss``, ``bound``."""
+        return tuple(self.result_.history)
 
     def predict(self, X: ArrayLike) -> FloatArray:
         """Values of samples, of shape (n_samples,) or (n_samples, n_outputs) as in ``fit``."""

@@ -39,7 +39,7 @@ def to_rules(record: ModelRecord) -> str:
     ):
         is_last = k == shape.n_layers
         if is_last and record.targets is not None:
-            lines += _values(record.targets, W, t, names)
+            lines += _numbers(record.targets, W, t, names)
             return "\n".join(lines)
         units = (
             [f"class {label}" for label in record.classes]
@@ -61,7 +61,9 @@ def to_rules(record: ModelRecord) -> str:
     return "\n".join(lines)
 
 
-def _values(targets: TargetScaler, W: FloatArray, t: FloatArray, names: Sequence[str]) -> list[str]:
+def _numbers(
+    targets: TargetScaler, W: FloatArray, t: FloatArray, names: Sequence[str]
+) -> list[str]:
     """Identity outputs in units of the targets."""
     return [
         f"{'value' if len(W) == 1 else f'value {place}'} = {bias:.6g} + ({_sum(row, names)})"

@@ -8,14 +8,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic
 
 from bdnn.architecture import Architecture
 from bdnn.errors import ModelError, NoSolutionError
 from bdnn.formulation import NetworkModel
 from bdnn.formulation.growth import GrowingModel
 from bdnn.network import Network
-from bdnn.problem import TrainingProblem
+from bdnn.problem import AnyProblem, TrainingProblem
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.result import relative_gap
 from bdnn.stepwise import has_twin
@@ -80,44 +80,6 @@ def is_number(value: object) -> bool:
 
 def _is_whole(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-class Problem(Protocol):
-    """What the record of a run asks of a training problem."""
-
-    @property
-    def architecture(self) -> Architecture:
-        """Shape of the networks."""
-
-    @property
-    def conflict_bound(self) -> float:
-        """Loss that no function of the inputs can avoid."""
-
-    @property
-    def conflict_origin(self) -> str:
-        """What proves that bound."""
-
-    @property
-    def weight_unit(self) -> float:
-        """Power of two near the mean weight of a sample."""
-
-    def loss(self, network: Network) -> float:
-        """Loss of a network, from its forward pass."""
-
-    def error(self, network: Network) -> float:
-        """How wrong a network's answers are, in a measure that users know."""
-
-    def is_met(self, loss: float, bound: float) -> bool:
-        """Tell whether a loss equals a bound."""
-
-    def weighed_in(self, unit: float) -> Self:
-        """Measure the samples' weights in another unit."""
-
-    def constant_network(self) -> Network:
-        """Make a network that says the same for every input."""
-
-
-AnyProblem = TypeVar("AnyProblem", bound=Problem)
 
 
 def _architecture(start: object) -> Architecture | None:
@@ -244,20 +206,6 @@ class RunRecord(Generic[AnyProblem]):
         self.improve_bound(bound, origin, phase)
         return self.stopping
 
-    def continue_from(self, earlier: Earlier) -> None:
-        """Take over what earlier samples prove of all samples."""
-        self.earlier = earlier
-        for seconds in (0.0, min(0.1, 0.01 * self.remaining)):
-            if self.stopping:
-                return
-            known = earlier.bound_on(self.problem, seconds=seconds)
-            self.improve_bound(
-                self.problem.round_bound(known.value),
-                known.origin,
-                "earlier",
-                conditional=earlier.is_conditional,
-            )
-
     def choose(self, network: Network, phase: str) -> None:
         """Take a network that the user's objectives prefer, whatever its loss."""
         self._keep(network, self.problem.loss(network), phase)
@@ -324,11 +272,45 @@ class RunRecord(Generic[AnyProblem]):
         return Trained(network, result)
 
 
-Recorder = RunRecord[TrainingProblem]
+class Recorder(RunRecord[TrainingProblem]):
+    """The record of a classifier's run, which may go on from one on fewer samples."""
+
+    def continue_from(self, earlier: Earlier) -> None:
+        """Take over what earlier samples prove of all samples."""
+        self.earlier = earlier
+        for seconds in (0.0, min(0.1, 0.01 * self.remaining)):
+            if self.stopping:
+                return
+            known = earlier.bound_on(self.problem, seconds=seconds)
+            self.improve_bound(
+                self.problem.round_bound(known.value),
+                known.origin,
+                "earlier",
+                conditional=earlier.is_conditional,
+            )
+
+
+def check_start(architecture: Architecture, start: Network | None) -> None:
+    """Refuse a start of another architecture."""
+    if start is not None and _architecture(start) != architecture:
+        got = _architecture(start) or type(start).__name__
+        raise ModelError(
+            f"start must be a network {architecture}, got {got}: embed it first, or leave start "
+            "out."
+        )
+
+
+def check_nodes(budget: Budget, method: str, *, has_nodes: bool) -> None:
+    """Refuse a limit of nodes to a method that has none."""
+    if budget.nodes is not None and not has_nodes:
+        raise ModelError(
+            f"node_limit is for one program and its solver, which method '{method}' does not "
+            "have: use time_limit, or method 'auto' or 'exact'."
+        )
 
 
 @dataclass(frozen=True)
-class Method(ABC, Generic[AnyProblem]):
+class AbstractMethod(ABC):
     """A way to train; a frozen record of settings, so that it can be an estimator's parameter."""
 
     name: ClassVar[str]
@@ -339,9 +321,9 @@ class Method(ABC, Generic[AnyProblem]):
 
     def train(
         self,
-        problem: AnyProblem,
+        problem: TrainingProblem,
         *,
-        validation: AnyProblem | None = None,
+        validation: TrainingProblem | None = None,
         budget: Budget | None = None,
         solver: str | AbstractSolver = "auto",
         start: Network | None = None,
@@ -376,22 +358,13 @@ class Method(ABC, Generic[AnyProblem]):
             The best network with its result. There always is one.
         """
         budget = budget or Budget()
-        if start is not None and _architecture(start) != problem.architecture:
-            got = _architecture(start) or type(start).__name__
-            raise ModelError(
-                f"start must be a network {problem.architecture}, got {got}: embed it first, or "
-                "leave start out."
-            )
+        check_start(problem.architecture, start)
         if validation is not None and not self.uses_validation:
             raise ModelError(
                 f"method '{self.name}' makes no choice by validation, got samples for it: leave "
                 "validation_fraction at 0 or use method 'auto'."
             )
-        if budget.nodes is not None and not self.has_nodes:
-            raise ModelError(
-                f"node_limit is for one program and its solver, which method '{self.name}' does "
-                "not have: use time_limit, or method 'auto' or 'exact'."
-            )
+        check_nodes(budget, self.name, has_nodes=self.has_nodes)
         if earlier is not None:
             self.check_continues()
             start = earlier.network
@@ -417,7 +390,7 @@ class Method(ABC, Generic[AnyProblem]):
         problem = problem.weighed_in(unit)
         if budget.loss is not None:
             budget = replace(budget, loss=budget.loss / unit)
-        recorder = RunRecord(problem, budget, tell, validation)
+        recorder = Recorder(problem, budget, tell, validation)
         recorder.offer(problem.constant_network(), "start")
         recorder.given = start
         if start is not None:
@@ -442,10 +415,5 @@ class Method(ABC, Generic[AnyProblem]):
             )
 
     @abstractmethod
-    def _train(self, recorder: RunRecord[AnyProblem], solver: str | AbstractSolver) -> Trained:
+    def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
         """Offer networks and bounds to the recorder until it says stop, then ask its verdict."""
-
-
-@dataclass(frozen=True)
-class AbstractMethod(Method[TrainingProblem]):
-    """A way to train classifiers."""

@@ -169,6 +169,7 @@ def train(
     if regression:
         refuse_classifier_options(
             ties=(ties, "score"),
+            activation=(activation, "step"),
             validation=(validation, 0.0),
             robust_radius=(robust_radius, None),
             robust_norm=(robust_norm, "linf"),
@@ -210,6 +211,7 @@ def train(
             scale=None if scale == "none" else scale,
             time_limit=time_limit,
             mip_gap=gap,
+            loss_limit=loss_limit,
             random_state=seed,
             n_jobs=jobs,
             **options,

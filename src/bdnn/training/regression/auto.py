@@ -32,6 +32,7 @@ class RegressionAuto(RegressionDescent):
     eps: float = DEFAULT_EPS
 
     name: ClassVar[str] = "auto"
+    has_nodes: ClassVar[bool] = True
 
     def _train(self, recorder: RegressionRecord, solver: str | AbstractSolver) -> Trained:
         problem = recorder.problem

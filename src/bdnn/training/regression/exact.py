@@ -50,6 +50,7 @@ class RegressionExact(RegressionMethod):
     eps: float = DEFAULT_EPS
 
     name: ClassVar[str] = "exact"
+    has_nodes: ClassVar[bool] = True
 
     def _train(self, recorder: RegressionRecord, solver: str | AbstractSolver) -> Trained:
         bound = level_bound(recorder.problem)
