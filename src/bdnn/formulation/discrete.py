@@ -58,21 +58,15 @@ class LayerLevels:
     ) -> LayerLevels:
         """Add the variables of layer ``number`` with (units, inputs) weights, and their order."""
         base = LayerWeights.add(program, number, shape, weights, "zero", bounds, signed=False)
+        bounds = bounds_of_levels(bounds, rule, kind)
         offsets = rule.offsets / bounds.unit
         low, high = bounds.threshold
-        if kind == "zero":
-            offsets = np.ceil(offsets) if bounds.exact else offsets
-            low, high = float(offsets.min()), float(offsets.max())
-        elif rule.thresholds is not None:
-            # The first may have to lie above all sums, and the last below.
-            span = float(offsets[-1] - offsets[0])
-            low, high = low - span, high + span
-        bounds = replace(bounds, threshold=(low, high))
+        fixed = np.ceil(offsets) if bounds.exact else offsets
         t = program.add_variables(
             f"t{number}",
             (shape[0] if kind == "neuron" else 1, rule.n_thresholds),
-            lower=offsets if kind == "zero" else low,
-            upper=offsets if kind == "zero" else high,
+            lower=fixed if kind == "zero" else low,
+            upper=fixed if kind == "zero" else high,
             integer=bounds.exact,
         )
         if kind != "zero" and rule.n_thresholds > 1:
@@ -171,6 +165,32 @@ class LayerLevels:
             x[self.v] = W > 0
         x[self.t] = np.clip(wanted, low, np.maximum(low, high))
         return True
+
+
+def steps_of(layer: LayerWeights | LayerLevels) -> LayerWeights:
+    """A layer as one of steps."""
+    return layer.steps if isinstance(layer, LayerLevels) else layer
+
+
+def on_steps_below(
+    layer: LayerWeights | LayerLevels, below: Activation
+) -> LayerWeights | LayerLevels:
+    """A layer whose inputs are the thresholds of the layer below, those of a unit weighed alike."""
+    return replace(layer, W=np.repeat(layer.W, below.n_thresholds, axis=1))
+
+
+def bounds_of_levels(bounds: LayerBounds, rule: Activation, kind: ThresholdKind) -> LayerBounds:
+    """Give bounds the range of a unit's thresholds instead of that of a step's."""
+    offsets = rule.offsets / bounds.unit
+    low, high = bounds.threshold
+    if kind == "zero":
+        offsets = np.ceil(offsets) if bounds.exact else offsets
+        low, high = float(offsets.min()), float(offsets.max())
+    elif rule.thresholds is not None:
+        # The first may have to lie above all sums, and the last below.
+        span = float(offsets[-1] - offsets[0])
+        low, high = low - span, high + span
+    return replace(bounds, threshold=(low, high))
 
 
 def unit_of_levels(

@@ -14,6 +14,13 @@ import numpy as np
 
 from bdnn.activation import BoolArray
 from bdnn.formulation.bounds import LayerBounds
+from bdnn.formulation.discrete import (
+    LayerLevels,
+    bounds_of_levels,
+    on_steps_below,
+    steps_of,
+    weighed_products,
+)
 from bdnn.formulation.layers import Steps
 from bdnn.formulation.loss import OutputLoss
 from bdnn.formulation.mccormick import Products
@@ -99,19 +106,29 @@ def grow(
     products: list[Products] = []
     for k, layer in enumerate(layers):
         is_output = k == len(layers) - 1
-        u = Steps.add_activations(program, layer, total - known).u
-        step = Steps(layer, np.concatenate([model.steps[k].u, u]))
+        rule = problem.architecture.activation_of(k)
+        u = Steps.add_activations(program, steps_of(layer), total - known).u
+        if isinstance(layer, LayerLevels):
+            layer.add_levels(program, u)
+        step = Steps(steps_of(layer), np.concatenate([model.steps[k].u, u]))
         one_sided = is_output and model.reductions.one_sided
         active, inactive = _missing_rows(model.loss, loss, step.u.shape, one_sided=one_sided)
         if k == 0:
-            terms, values = layer.W[None], (problem.inputs / layer.bounds.unit)[:, None, :]
+            terms, values = step.layer.W[None], (problem.inputs / layer.bounds.unit)[:, None, :]
         else:
-            s = Products.add_products(program, layer, total - known)
+            below = problem.architecture.activation_of(k - 1)
+            wide = on_steps_below(layer, below)
+            s = Products.add_products(program, wide, total - known)
             old = model.products[k - 1]
-            product = Products(layer, steps[-1].u, np.concatenate([old.s, s]))
-            product.add_rows(program, needs_upper=active, needs_lower=inactive)
+            product = Products(wide, steps[-1].u, np.concatenate([old.s, s]))
+            product.add_rows(
+                program,
+                needs_upper=active[:, :: rule.n_thresholds],
+                needs_lower=inactive[:, :: rule.n_thresholds],
+            )
             products.append(product)
-            terms, values = product.s, np.ones(1)
+            terms, values = weighed_products(product.s, layer.W, below, layer.bounds.unit)
+            terms = np.repeat(terms, rule.n_thresholds, axis=1)
         step.add_rows(program, terms, values, needs_active=active, needs_inactive=inactive)
         steps.append(step)
     _change_loss(model, loss, steps[-1])
@@ -147,6 +164,8 @@ def _grown_bounds(
     shape = (len(problem.inputs), layer.W.shape[1])
     signed = k == len(model.layers) and model.reductions.signed
     bounds = bounds_of_sums(problem, k, layer.weights, shape, None, signed=signed, eps=eps)
+    if isinstance(layer, LayerLevels):
+        bounds = bounds_of_levels(bounds, layer.rule, layer.kind)
     old = layer.bounds
     same = (bounds.unit, bounds.threshold, bounds.margin, bounds.exact) == (
         old.unit,

@@ -17,6 +17,7 @@ from bdnn.errors import ModelError
 from bdnn.formulation.bounds import LayerBounds, layer_bounds
 from bdnn.formulation.discrete import (
     LayerLevels,
+    on_steps_below,
     unit_of_levels,
     value_range,
     weighed_products,
@@ -145,7 +146,7 @@ class NetworkModel:
                 below = architecture.activation_of(k - 2)
                 product = Products.add(
                     program,
-                    replace(layer, W=np.repeat(layer.W, below.n_thresholds, axis=1)),
+                    on_steps_below(layer, below),
                     steps[-1].u,
                     needs_upper=needs_active[:, :: rule.n_thresholds],
                     needs_lower=needs_inactive[:, :: rule.n_thresholds],

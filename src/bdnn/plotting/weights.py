@@ -109,7 +109,8 @@ def _images(
         ax.axis("off")
     for number, ax in enumerate(axes[:units]):
         image = ax.imshow(W[number].reshape(shape), **_colours(limit), aspect="equal")
-        ax.set_title(f"{what} {number + 1}\n≥ {thresholds[number]:.3g}", fontsize=7)
+        limits = ", ".join(f"{t:.3g}" for t in np.atleast_1d(thresholds[number]))
+        ax.set_title(f"{what} {number + 1}\n≥ {limits}", fontsize=7)
         ax.set_xticks([])
         ax.set_yticks([])
     _add_legend(figure, image, axes, W, limit)
