@@ -23,7 +23,8 @@ from bdnn.network import Network
 
 def has_twin(shape: Architecture) -> bool:
     """Whether networks of this shape have twins of steps."""
-    return shape.thresholds == "neuron" and all(len(a.values) == 2 for a in shape.activations)
+    is_free = shape.thresholds == "neuron" and shape.output == "step"
+    return is_free and all(len(a.values) == 2 for a in shape.activations)
 
 
 def to_twin(network: Network) -> Network:
@@ -103,9 +104,7 @@ def unrolled(network: Network, purpose: str) -> Network:
         sets.append(kind)
         below = rule
     widths = tuple(len(W) for W in weights[:-1])
-    steps = Architecture(
-        shape.n_features, widths, shape.n_outputs, tuple(sets), "neuron", shape.ties
-    )
+    steps = replace(shape, hidden=widths, weights=tuple(sets), thresholds="neuron", activations=())
     return Network(steps, tuple(weights), tuple(thresholds))
 
 

@@ -26,13 +26,13 @@ CASES = list(
 )
 
 
-def parts(seed, *, weights, thresholds, hidden, n_classes=2, first=6, total=10):
+def parts(seed, *, n_classes=2, first=6, total=10, **options):
     """Two problems, of the first samples and of all; no new input is outside the old box."""
     rng = np.random.default_rng(seed)
     X = rng.integers(-1, 2, (total, 3)).astype(float)
     X[0], X[1] = 2.0, -2.0
     y = rng.integers(0, n_classes, total)
-    shape = Architecture.create(3, n_classes, hidden=hidden, weights=weights, thresholds=thresholds)
+    shape = Architecture.create(3, n_classes, **options)
     return [TrainingProblem.from_samples(shape, X[:n], y[:n]) for n in (first, total)]
 
 
@@ -70,6 +70,19 @@ def table(program):
         strict=True,
     )
     return sorted(rows), sorted(columns), program.offset
+
+
+@pytest.mark.parametrize("activation", ["ternary", "levels:4", "values:-1/0/2@-0.5/0.25"])
+@pytest.mark.parametrize("thresholds", ["neuron", "layer", "zero"])
+def test_units_of_several_values_grow_too(activation, thresholds):
+    options = {"weights": "ternary", "thresholds": thresholds, "hidden": (2, 2)}
+    before, after = parts(1, activation=activation, **options)
+    reductions = Reductions(one_sided=False)
+    grown = grown_model(before, after, reductions=reductions)
+    anew = NetworkModel.build(after.led_by(before), reductions=reductions)
+    assert table(grown.program) == table(anew.program)
+    start = make_start(after, "random", np.random.default_rng(0), seconds=1.0)
+    assert grown.program.violation(grown.lift(start)) <= 1e-6
 
 
 @pytest.mark.parametrize(("weights", "thresholds", "hidden"), CASES)

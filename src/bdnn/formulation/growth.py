@@ -97,10 +97,8 @@ def grow(
     if model.reductions.one_output:
         loss = OutputLoss(2 * loss.cost_on[:, 1:], 2 * loss.cost_off[:, 1:])
     program = model.program
-    layers = [
-        replace(layer, bounds=b)
-        for layer, b in zip(model.layers, bounds, strict=True)
-        if b is not None and isinstance(layer, LayerWeights)  # which all of them are here
+    layers: list[LayerWeights | LayerLevels] = [
+        replace(layer, bounds=b) for layer, b in zip(model.layers, bounds, strict=True) if b
     ]
     steps: list[Steps] = []
     products: list[Products] = []
@@ -148,7 +146,6 @@ def _is_continued(model: NetworkModel, problem: TrainingProblem) -> bool:
     earlier = model.problem
     return (
         model.dual_norms is None
-        and not problem.architecture.activations
         and model.reductions.merge
         and np.array_equal(model.groups, np.arange(len(earlier.inputs)))
         and problem.architecture == earlier.architecture
