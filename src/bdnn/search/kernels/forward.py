@@ -84,7 +84,7 @@ def _next_shift(s: Arrays, k: int, shift: FloatArray) -> FloatArray:
 
 
 @compiled
-def _first_shift(s: Arrays, k: int, unit: int, change: FloatArray) -> FloatArray:
+def first_shift(s: Arrays, k: int, unit: int, change: FloatArray) -> FloatArray:
     """Shift of the sums of layer ``k + 1`` when one unit of layer ``k`` changes its values."""
     m = len(change)
     units, following = s.widths[k + 1], s.widths[k + 2]
@@ -148,7 +148,7 @@ def unit_gains(s: Arrays, k: int, unit: int) -> FloatArray:
     change = np.empty(m)
     for i in range(m):
         change[i] = -1.0 if s.on[unit, i] else 1.0
-    shift = _first_shift(s, k, unit, change)
+    shift = first_shift(s, k, unit, change)
     for upper in range(k + 1, top):
         shift = _next_shift(s, upper, shift)
     output_costs(s, shift, gains)
@@ -173,7 +173,7 @@ def commit(s: Arrays, k: int, unit: int) -> float:
             changed = True
         s.on[unit, i] = on
     if k < top and changed:
-        shift = _first_shift(s, k, unit, change)
+        shift = first_shift(s, k, unit, change)
         for upper in range(k + 1, top + 1):
             following = shift
             if upper < top:

@@ -13,7 +13,7 @@ import numpy as np
 from bdnn.activation import FloatArray
 from bdnn.search.kernels.arrays import Arrays, Levels
 from bdnn.search.kernels.compiled import compiled
-from bdnn.search.kernels.forward import output_costs
+from bdnn.search.kernels.forward import first_shift, output_costs
 from bdnn.search.kernels.sorting import sorted_order
 
 _TOLERANCE = 1e-9
@@ -64,18 +64,6 @@ def refresh_levels(s: Arrays, v: Levels, first: int) -> None:
 
 
 @compiled
-def _first_shift(s: Arrays, k: int, unit: int, change: FloatArray) -> FloatArray:
-    """Shift of the sums of layer ``k + 1`` when one unit of layer ``k`` changes its values."""
-    m, units, following = len(change), s.widths[k + 1], s.widths[k + 2]
-    shift = np.empty((following, m))
-    for u in range(following):
-        w = s.weights[s.weight_at[k + 1] + u * units + unit - s.unit_at[k]]
-        for i in range(m):
-            shift[u, i] = w * change[i]
-    return shift
-
-
-@compiled
 def _next_shift(s: Arrays, v: Levels, k: int, shift: FloatArray) -> FloatArray:
     """Shift of the sums of layer ``k + 1`` when the sums of layer ``k`` are shifted."""
     units, m = shift.shape
@@ -102,7 +90,7 @@ def level_costs(s: Arrays, v: Levels, k: int, unit: int) -> FloatArray:
     for level in range(v.counts[k] + 1):
         for i in range(m):
             change[i] = v.sets[k, level] - v.values[unit, i]
-        shift = _first_shift(s, k, unit, change)
+        shift = first_shift(s, k, unit, change)
         for upper in range(k + 1, top):
             shift = _next_shift(s, v, upper, shift)
         output_costs(s, shift, costs[level])
@@ -119,7 +107,7 @@ def commit_levels(s: Arrays, v: Levels, k: int, unit: int) -> float:
         value = _value(v, k, unit, s.sums[unit, i])
         change[i] = value - v.values[unit, i]
         v.values[unit, i] = value
-    shift = _first_shift(s, k, unit, change)
+    shift = first_shift(s, k, unit, change)
     for upper in range(k + 1, top + 1):
         following = shift
         if upper < top:
