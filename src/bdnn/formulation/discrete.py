@@ -130,7 +130,14 @@ class LayerLevels:
         return W, t[:, 0] if self.rule.n_thresholds == 1 else t
 
     def lift(
-        self, x: FloatArray, W: FloatArray, t: FloatArray, sums: FloatArray, on: BoolArray
+        self,
+        x: FloatArray,
+        W: FloatArray,
+        t: FloatArray,
+        sums: FloatArray,
+        on: BoolArray,
+        *,
+        rigid: bool = False,
     ) -> bool:
         """Write weights and thresholds that keep the given activations with the full margin.
 
@@ -139,7 +146,8 @@ class LayerLevels:
         unit, margin = self.bounds.unit, self.bounds.margin
         shape = self.t.shape
         t, sums = t.reshape(shape) / unit, sums / unit
-        if not self.weights.integer and self.kind != "zero" and self.rule.thresholds is None:
+        scalable = not rigid and self.kind != "zero" and self.rule.thresholds is None
+        if not self.weights.integer and scalable:
             scale = replace(self.steps, W=self.W).scale(W, t)
             W, t, sums = W * scale[:, None], t * scale[:, None], sums * scale
         reached, wide = on.reshape(len(on), *shape), sums[:, :, None]
@@ -171,6 +179,9 @@ class LayerLevels:
             x[self.v] = W > 0
         x[self.t] = np.clip(wanted, low, np.maximum(low, high))
         return True
+
+
+Layer = LayerWeights | LayerLevels
 
 
 def unit_of_levels(

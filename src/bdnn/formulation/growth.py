@@ -131,6 +131,7 @@ def _is_continued(model: NetworkModel, problem: TrainingProblem) -> bool:
     earlier = model.problem
     return (
         model.dual_norms is None
+        and not model.demands
         and not problem.architecture.activations
         and model.reductions.merge
         and np.array_equal(model.groups, np.arange(len(earlier.inputs)))
