@@ -6,7 +6,8 @@ BDNNError
 ├── ModelFileError(ValueError)                  a model file that cannot be trusted
 ├── SolverNotAvailableError(ImportError)        the solver's package or licence is missing
 ├── UnsupportedFeatureError(NotImplementedError) the chosen solver or method cannot do what is asked
-└── NoSolutionError(RuntimeError)               a limit was reached before any network was found
+├── NoSolutionError(RuntimeError)               a limit was reached before any network was found
+└── InfeasibleError(ValueError)                 constraints that no network can keep
 
 Messages are one sentence: what is wrong, what was received, what to do.
 """
@@ -38,3 +39,7 @@ class UnsupportedFeatureError(BDNNError, NotImplementedError):
 
 class NoSolutionError(BDNNError, RuntimeError):
     """A limit was reached before any network was found."""
+
+
+class InfeasibleError(BDNNError, ValueError):
+    """Constraints that no network can keep."""

@@ -39,6 +39,16 @@ class Problem(Protocol):
     def error(self, network: Network) -> float:
         """How wrong a network's answers are, in a measure that users know."""
 
+    @property
+    def has_penalty(self) -> bool:
+        """Whether more than the loss is minimised."""
+
+    def objective(self, network: Network) -> float:
+        """What is minimised."""
+
+    def allows(self, network: Network) -> bool:
+        """Tell whether a network keeps what is asked of networks besides a small loss."""
+
     def is_met(self, loss: float, bound: float) -> bool:
         """Tell whether a loss equals a bound."""
 
@@ -149,6 +159,24 @@ class TrainingProblem:
     def loss(self, network: Network) -> float:
         """Loss of a network, from its forward pass."""
         return self.loss_of_outputs(network.outputs(self.inputs))
+
+    @property
+    def has_penalty(self) -> bool:
+        """Whether more than the loss is minimised."""
+        return False
+
+    def objective(self, network: Network) -> float:
+        """What is minimised: the loss, and penalties in problems that have some."""
+        return self.loss(network)
+
+    def allows(self, network: Network) -> bool:
+        """Tell whether a network keeps what is asked of networks besides a small loss."""
+        del network
+        return True
+
+    def finished(self, network: Network) -> Network:
+        """Make the network that is returned of the best one."""
+        return network
 
     def error(self, network: Network) -> float:
         """Share of the samples' weight that the network puts into a wrong class."""

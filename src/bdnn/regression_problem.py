@@ -134,6 +134,20 @@ class RegressionProblem:
         sizes = errors**2 if self.kind == "squared" else np.abs(errors)
         return float(self.offset + self.weight @ (sizes @ self.price))
 
+    @property
+    def has_penalty(self) -> bool:
+        """The ridge is part of the loss, and nothing else is minimised."""
+        return False
+
+    def objective(self, network: Network) -> float:
+        """What is minimised: the loss."""
+        return self.loss(network)
+
+    def allows(self, network: Network) -> bool:
+        """Every network of the architecture will do."""
+        del network
+        return True
+
     def penalty(self, network: Network) -> float:
         """The ridge's part of a network's loss."""
         return float(self.ridge * (self.price @ (network.weights[-1] ** 2).sum(axis=1)))

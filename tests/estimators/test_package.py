@@ -29,6 +29,7 @@ def test_every_error_has_the_common_base():
     assert {error.__name__ for error in found} == {
         "BDNNError",
         "DataError",
+        "InfeasibleError",
         "ModelError",
         "ModelFileError",
         "NoSolutionError",

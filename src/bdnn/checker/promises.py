@@ -10,6 +10,13 @@ from fractions import Fraction
 from typing import Any
 
 from bdnn.checker.claims import Claim, claimed, false, judged
+from bdnn.checker.constraints import (
+    check_count,
+    check_monotone,
+    check_parity,
+    check_right,
+    check_weight,
+)
 from bdnn.checker.evaluation import Evaluation
 from bdnn.checker.model import CheckedModel
 from bdnn.checker.radius import check_radius
@@ -97,8 +104,13 @@ def _error(
 
 
 _KINDS: dict[str, Callable[..., Claim]] = {
+    "count": check_count,
     "error": _error,
+    "monotone": check_monotone,
+    "parity": check_parity,
     "radius": check_radius,
+    "right": check_right,
     "sparsity": _sparsity,
     "unused": _unused,
+    "weight": check_weight,
 }

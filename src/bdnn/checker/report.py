@@ -9,6 +9,7 @@ from typing import Any
 from bdnn.checker.bounds import Masses, loss, merged, own_bounds
 from bdnn.checker.certified import certified_claims, is_certified_training
 from bdnn.checker.claims import Claim, claimed, false, judged, proven
+from bdnn.checker.constraints import check_objective
 from bdnn.checker.enumeration import TooLargeError, smallest_loss
 from bdnn.checker.evaluation import Evaluation, evaluate, scaled
 from bdnn.checker.model import CheckedModel, set_complaint
@@ -19,6 +20,8 @@ from bdnn.errors import DataError, ModelFileError
 
 # Weights of samples that are no integers are added in another order here.
 _ROUNDING = Fraction(1, 10**9)
+# Solvers round objectives with prices.
+_OBJECTIVE_ROUNDING = Fraction(1, 10**6)
 _OTHER_DATA = "cannot be checked on other data than it was trained on"
 
 
@@ -175,7 +178,15 @@ def _result(
     ]
     least: Fraction | None = None
     note = ""
-    if enumerate_networks:
+    objective = check_objective(model, total)
+    if objective is not None:
+        # Bound and optimality are about loss and penalty together.
+        claims.append(objective)
+        total = Fraction(_number(result.get("objective")) or 0)
+        tolerance = _OBJECTIVE_ROUNDING * max(total, Fraction(1))
+    if enumerate_networks and model.part("certificate").get("constraints"):
+        note = "; not enumerated: networks must keep constraints"
+    elif enumerate_networks:
         try:
             least = smallest_loss(model, masses)
         except TooLargeError as error:

@@ -27,6 +27,7 @@ def summarise(
         "network": str(model.network_.architecture),
         "status": result.status,
         "loss": float(result.loss),
+        "objective": result.objective,
         "bound": float(result.bound),
         "gap": float(result.gap),
         "bound_origin": result.bound_origin,
@@ -55,6 +56,13 @@ def _smallest_pairs(summary: dict[str, Any]) -> list[tuple[str, str]]:
     return [("smallest width", f"{width} ({proof})")]
 
 
+def _objective_pairs(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """What was minimised, where that is more than the loss."""
+    if summary["objective"] is None:
+        return []
+    return [("objective", f"{summary['objective']:g} (loss and prices, which the bound is about)")]
+
+
 def print_summary(summary: dict[str, Any]) -> None:
     """Print a summary for people."""
     tested = f"{percent(summary['test_accuracy'])} of {summary['test_rows']} rows"
@@ -66,6 +74,7 @@ def print_summary(summary: dict[str, Any]) -> None:
             *_smallest_pairs(summary),
             ("status", summary["status"]),
             ("loss", f"{summary['loss']:g}"),
+            *_objective_pairs(summary),
             ("bound", f"{summary['bound']:g} ({summary['bound_origin']})"),
             ("gap", percent(summary["gap"])),
             ("method", f"{summary['method']}{solver}"),

@@ -16,6 +16,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from bdnn.activation import Activation, FloatArray
 from bdnn.architecture import Architecture, WeightSet
+from bdnn.constraints.base import AbstractConstraint
+from bdnn.constraints.context import Context
+from bdnn.constraints.problem import ConstrainedProblem, constrain
+from bdnn.constraints.regularizer import Regularizer
+from bdnn.constraints.sparsity import Sparsity
 from bdnn.errors import DataError, ModelError, ModelFileError
 from bdnn.estimators.common import check_calls, choose_names, plain_parameter
 from bdnn.estimators.incremental import IncrementalMixin, KnownSamples
@@ -25,6 +30,7 @@ from bdnn.estimators.validation import check_features, check_weights
 from bdnn.export.json import ModelRecord, write_model
 from bdnn.formulation.growth import GrowingModel
 from bdnn.network import Network
+from bdnn.problem import TrainingProblem
 from bdnn.scaling import Scaler
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
@@ -88,6 +94,14 @@ class BDNNClassifier(IncrementalMixin, RobustnessMixin, ClassifierMixin, BaseEst
         What holds in the balls: the classes of as many samples as possible, so that the loss counts
         the others; the loss for random perturbations, on average; or every first-layer activation
         of every sample, as in the paper.
+    sparsity : Sparsity or None, default None
+        Limits on weights, units and features, and a price per weight; see
+        :class:`bdnn.constraints.Sparsity`.
+    regularizer : Regularizer or None, default None
+        Prices on the size of weights and on small margins, added to the loss; see
+        :class:`bdnn.constraints.Regularizer`.
+    constraints : constraint or sequence of constraints, default ()
+        What the network must keep, see :mod:`bdnn.constraints`.
     start : Network or None, default None
         A network of the same architecture to begin with.
     random_state : int, RandomState or None, default None
@@ -147,6 +161,9 @@ class BDNNClassifier(IncrementalMixin, RobustnessMixin, ClassifierMixin, BaseEst
         robust_radius: Any = None,
         robust_norm: str = "linf",
         robust_loss: str = "certified",
+        sparsity: Sparsity | None = None,
+        regularizer: Regularizer | None = None,
+        constraints: AbstractConstraint | Sequence[AbstractConstraint] = (),
         start: Network | None = None,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -169,6 +186,9 @@ class BDNNClassifier(IncrementalMixin, RobustnessMixin, ClassifierMixin, BaseEst
         self.robust_radius = robust_radius
         self.robust_norm = robust_norm
         self.robust_loss = robust_loss
+        self.sparsity = sparsity
+        self.regularizer = regularizer
+        self.constraints = constraints
         self.start = start
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -240,6 +260,7 @@ class BDNNClassifier(IncrementalMixin, RobustnessMixin, ClassifierMixin, BaseEst
             )
             scaled = self.scaler_.transform(values)
             method = robust.with_radii(method, problem, scaled, ~held_out)
+        problem = self._constrained(problem, values, labels)
         self.network_, self.result_ = method.train(
             problem,
             validation=validation if held_out.any() else None,
@@ -249,7 +270,7 @@ class BDNNClassifier(IncrementalMixin, RobustnessMixin, ClassifierMixin, BaseEst
             models=models,
             on_progress=self.callback,
         )
-        self._remember(samples, models)
+        self._remember(samples, models, problem)
         return self
 
     def _architecture(self) -> Architecture:
@@ -361,6 +382,11 @@ class BDNNClassifier(IncrementalMixin, RobustnessMixin, ClassifierMixin, BaseEst
         model._promises = tuple(record.certificate.get("promises", ()))
         model._samples = None
         model._models = None
+        model._demands = {
+            key: value
+            for key, value in record.certificate.items()
+            if key in ("constraints", "penalty")
+        }
         return model
 
     def _encode_labels(self, y: ArrayLike, n_samples: int) -> NDArray[np.intp]:
@@ -396,9 +422,45 @@ class BDNNClassifier(IncrementalMixin, RobustnessMixin, ClassifierMixin, BaseEst
             )
         return weight
 
+    def _constrained(
+        self,
+        problem: TrainingProblem,
+        values: FloatArray,
+        labels: NDArray[np.intp],
+    ) -> TrainingProblem:
+        """Put what is asked of networks on the problem; names and rows are those of ``fit``."""
+        if not self._is_constrained():
+            return problem
+        context = Context.of_samples(
+            problem,
+            values,
+            self.scaler_.transform(values),
+            labels,
+            names=self.input_names_,
+            classes=self.classes_.tolist(),
+        )
+        found = constrain(
+            problem,
+            context,
+            sparsity=self.sparsity,
+            regularizer=self.regularizer,
+            constraints=self.constraints,
+        )
+        if isinstance(found, ConstrainedProblem) and type(problem) is not TrainingProblem:
+            raise ModelError(
+                f"robust_loss='{self.robust_loss}' cannot be combined with {found.demands}: use "
+                "robust_loss='pattern', which keeps first-layer activations."
+            )
+        return found
+
+    def _is_constrained(self) -> bool:
+        """Whether anything is asked of networks besides a small loss."""
+        some = [self.sparsity, self.regularizer, self.constraints]
+        return any(value is not None and value not in ((), []) for value in some)
+
     def _certificate(self, promises: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         kept = [*self._promises, *(dict(promise) for promise in promises)]
-        return {"data": self._data_facts, "promises": kept}
+        return {"data": self._data_facts, "promises": kept, **self._demands}
 
     def _held_out(self, labels: NDArray[np.intp], seed: int) -> NDArray[np.bool_]:
         """Which samples are kept for validation: the wanted share of every class, at random."""

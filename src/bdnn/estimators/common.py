@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bdnn.activation import Activation
 from bdnn.architecture import WeightSet
+from bdnn.constraints.base import AbstractConstraint
 from bdnn.errors import DataError, ModelError
 from bdnn.solvers.base import AbstractSolver
 from bdnn.training.base import AbstractMethod
@@ -52,7 +53,10 @@ def plain_parameter(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, list | tuple):
-        return [plain_parameter(item) for item in value]
+        # Constraints are about the data and live on as promises; a list without some of them would
+        # be another one.
+        kept = () if any(isinstance(item, AbstractConstraint) for item in value) else value
+        return [plain_parameter(item) for item in kept]
     if isinstance(value, Mapping):
         # JSON turns keys into strings, so a class weight per label is kept as readable text only.
         return None
@@ -65,7 +69,7 @@ def warn_if_stopped(result: TrainingResult, *, stacklevel: int = 3) -> None:
         remedy = "run longer" if result.status != "interrupted" else "let it finish"
         warnings.warn(
             f"training was ended ({result.status}) after {result.seconds:.1f} s with loss "
-            f"{result.loss:g} and bound {result.bound:g}: {remedy} for a better network or "
+            f"{result.minimised:g} and bound {result.bound:g}: {remedy} for a better network or "
             "a proof.",
             ConvergenceWarning,
             stacklevel=stacklevel,

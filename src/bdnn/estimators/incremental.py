@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bdnn.activation import BoolArray, FloatArray
 from bdnn.architecture import Architecture
+from bdnn.constraints.problem import ConstrainedProblem
 from bdnn.errors import DataError, ModelError
 from bdnn.estimators.common import warn_if_stopped
 from bdnn.estimators.validation import check_features, check_weights
@@ -89,6 +90,7 @@ class IncrementalMixin:
     _budget: Callable[[], Budget]
     _check_labels: Callable[[ArrayLike, int], NDArray[Any]]
     _fit_samples: Callable[..., Self]
+    _is_constrained: Callable[[], bool]
     _held_out: Callable[[NDArray[np.intp], int], BoolArray]
     _weigh: Callable[..., FloatArray | None]
 
@@ -122,6 +124,7 @@ class IncrementalMixin:
                     f"{np.unique(classes).tolist()}: leave them out after the first call."
                 )
             return self.extend(X, y, sample_weight)
+        self._check_unconstrained()
         if classes is None:
             raise DataError(
                 "classes must be given in the first call of partial_fit, got None: list all labels "
@@ -198,21 +201,26 @@ class IncrementalMixin:
             models=models,
             on_progress=self.callback,
         )
-        self._remember(samples, models)
+        self._remember(samples, models, problem)
         return self
 
-    def _remember(self, samples: KnownSamples, models: GrowingModel | None) -> None:
+    def _remember(
+        self, samples: KnownSamples, models: GrowingModel | None, problem: TrainingProblem
+    ) -> None:
         """Keep what :meth:`extend` and the certificate need."""
         self._samples: KnownSamples | None = samples
         # A program may be large; it is kept for those who have shown that they will continue it.
         self._models = models
         self._data_facts = samples.describe(len(self.classes_))
-        self._promises: tuple[Any, ...] = ()
+        constrained = problem if isinstance(problem, ConstrainedProblem) else None
+        self._promises: tuple[Any, ...] = tuple(constrained.promises() if constrained else ())
+        self._demands: dict[str, Any] = constrained.certificate() if constrained else {}
         warn_if_stopped(self.result_, stacklevel=5)
 
     def _check_extendable(self) -> Architecture:
         """Refuse what cannot be continued, before any work."""
         get_method(self.method).check_continues()
+        self._check_unconstrained()
         if self.robust_radius is not None:
             raise ModelError(
                 "extend does not train with robust_radius: fit a new model with all samples."
@@ -225,6 +233,13 @@ class IncrementalMixin:
                 f"for {architecture} with scale {self.scale!r}: set them back or fit anew."
             )
         return kept
+
+    def _check_unconstrained(self) -> None:
+        if self._is_constrained():
+            raise ModelError(
+                "partial_fit and extend do not train with sparsity, regularizer or constraints: "
+                "fit a new model with all samples."
+            )
 
     def _known_labels(self, y: ArrayLike, n_samples: int) -> NDArray[np.intp]:
         """Indices of labels among the classes."""

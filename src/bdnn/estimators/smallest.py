@@ -116,6 +116,12 @@ def smallest_network(
                 f"{name} changes what an error is, got {parameters[name]!r}: leave it out, or use "
                 "sample_weight."
             )
+    for name in ("sparsity", "regularizer", "constraints"):
+        if parameters.get(name):
+            raise ModelError(
+                f"{name} cannot be combined with the search for the smallest width, whose proofs "
+                "are about all networks: leave it out, or use Sparsity(units=...)."
+            )
     if max_width < 1 or not time_limit > 0:
         raise ModelError(
             f"max_width and time_limit must be positive, got {max_width!r} and {time_limit!r}: "

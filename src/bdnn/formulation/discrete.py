@@ -124,7 +124,14 @@ class LayerLevels:
         return W, t[:, 0] if self.rule.n_thresholds == 1 else t
 
     def lift(
-        self, x: FloatArray, W: FloatArray, t: FloatArray, sums: FloatArray, on: BoolArray
+        self,
+        x: FloatArray,
+        W: FloatArray,
+        t: FloatArray,
+        sums: FloatArray,
+        on: BoolArray,
+        *,
+        rigid: bool = False,
     ) -> bool:
         """Write weights and thresholds that keep the given activations with the full margin.
 
@@ -133,7 +140,8 @@ class LayerLevels:
         unit, margin = self.bounds.unit, self.bounds.margin
         shape = self.t.shape
         t, sums = t.reshape(shape) / unit, sums / unit
-        if not self.weights.integer and self.kind != "zero" and self.rule.thresholds is None:
+        scalable = not rigid and self.kind != "zero" and self.rule.thresholds is None
+        if not self.weights.integer and scalable:
             scale = replace(self.steps, W=self.W).scale(W, t)
             W, t, sums = W * scale[:, None], t * scale[:, None], sums * scale
         reached, wide = on.reshape(len(on), *shape), sums[:, :, None]
@@ -167,14 +175,15 @@ class LayerLevels:
         return True
 
 
-def steps_of(layer: LayerWeights | LayerLevels) -> LayerWeights:
+Layer = LayerWeights | LayerLevels
+
+
+def steps_of(layer: Layer) -> LayerWeights:
     """A layer as one of steps."""
     return layer.steps if isinstance(layer, LayerLevels) else layer
 
 
-def on_steps_below(
-    layer: LayerWeights | LayerLevels, below: Activation
-) -> LayerWeights | LayerLevels:
+def on_steps_below(layer: Layer, below: Activation) -> Layer:
     """A layer whose inputs are the thresholds of the layer below, those of a unit weighed alike."""
     return replace(layer, W=np.repeat(layer.W, below.n_thresholds, axis=1))
 

@@ -146,6 +146,7 @@ def _is_continued(model: NetworkModel, problem: TrainingProblem) -> bool:
     earlier = model.problem
     return (
         model.dual_norms is None
+        and not model.demands
         and model.reductions.merge
         and np.array_equal(model.groups, np.arange(len(earlier.inputs)))
         and problem.architecture == earlier.architecture

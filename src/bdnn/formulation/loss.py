@@ -21,10 +21,13 @@ class OutputLoss:
     ----------
     cost_on, cost_off : arrays of shape (samples, outputs)
         What an output costs that is on, and one that is off.
+    is_all : bool
+        Whether nothing else is minimised, so that objectives differ by whole steps.
     """
 
     cost_on: FloatArray
     cost_off: FloatArray
+    is_all: bool = True
 
     @classmethod
     def of_groups(cls, problem: TrainingProblem, groups: IndexArray) -> OutputLoss:
@@ -51,7 +54,9 @@ class OutputLoss:
 
     @property
     def step(self) -> float:
-        """Smallest amount by which two losses can differ, 0 if that is not known."""
+        """Smallest amount by which two objectives can differ, 0 if that is not known."""
+        if not self.is_all:
+            return 0.0
         difference = np.abs(self.cost_on - self.cost_off)
         # Beyond 2**53 neighbouring doubles are integers anyway, so that nothing is known of them.
         if not (difference == np.rint(difference)).all() or difference.max(initial=0.0) >= 2.0**53:

@@ -13,8 +13,10 @@ import numpy as np
 
 from bdnn.activation import Activation, BoolArray, FloatArray, weighted_sums
 from bdnn.architecture import ThresholdKind, WeightSet
+from bdnn.constraints.problem import ConstrainedProblem
 from bdnn.errors import ModelError
 from bdnn.formulation.bounds import LayerBounds, layer_bounds
+from bdnn.formulation.custom import CustomRows
 from bdnn.formulation.discrete import (
     LayerLevels,
     on_steps_below,
@@ -26,13 +28,17 @@ from bdnn.formulation.layers import Steps
 from bdnn.formulation.loss import OutputLoss
 from bdnn.formulation.mccormick import Products
 from bdnn.formulation.reductions import Reductions
+from bdnn.formulation.regularizer import Penalties
 from bdnn.formulation.robust import DualNorms, Robust, first_layer_bounds
+from bdnn.formulation.sparsity import Support
 from bdnn.formulation.weights import LayerWeights, weight_range
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
 from bdnn.program import IndexArray, Program
 
 DEFAULT_EPS = 1e-4
+
+Demand = Support | Penalties | CustomRows
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,8 @@ class NetworkModel:
         Number of the activation pattern that every input follows.
     dual_norms : DualNorms or None
         Of the first layer, where its activations must hold under perturbations.
+    demands : tuple of blocks
+        What a constrained problem asks for besides a small loss.
     """
 
     problem: TrainingProblem
@@ -67,6 +75,7 @@ class NetworkModel:
     loss: OutputLoss
     groups: IndexArray
     dual_norms: DualNorms | None = None
+    demands: tuple[Demand, ...] = ()
 
     @classmethod
     def build(
@@ -95,9 +104,13 @@ class NetworkModel:
             Balls around the inputs in which no first-layer activation may change.
         """
         architecture = problem.architecture
-        reductions = (reductions or Reductions()).valid_for(architecture)
+        reductions = reductions or Reductions()
+        constrained = problem if isinstance(problem, ConstrainedProblem) else None
+        if constrained is not None:
+            reductions = reductions.without(constrained.undoes)
+        reductions = reductions.valid_for(architecture)
         if groups is None:
-            if not reductions.merge and robust is None:
+            if not reductions.merge and robust is None and constrained is None:
                 problem = problem.unmerged()
             groups = np.arange(len(problem.inputs))
         if not architecture.hidden and (robust is not None or len(groups) > groups.max() + 1):
@@ -106,6 +119,8 @@ class NetworkModel:
         loss = OutputLoss.of_groups(problem, groups)
         if reductions.one_output:
             loss = OutputLoss(2 * loss.cost_on[:, 1:], 2 * loss.cost_off[:, 1:])
+        if constrained is not None:
+            loss = replace(loss, is_all=not constrained.has_penalty)
         program = Program()
         widths = (*architecture.widths[:-1], loss.cost_on.shape[1])
         n_samples = len(loss.cost_on)
@@ -173,6 +188,13 @@ class NetworkModel:
             layers.append(layer)
             steps.append(step)
         loss.add(program, steps[-1].u)
+        demands: tuple[Demand | None, ...] = ()
+        if constrained is not None:
+            demands = (
+                Support.add(program, constrained, tuple(layers)),
+                Penalties.add(program, constrained, tuple(layers), terms, values),
+                CustomRows.add(program, constrained, tuple(layers), tuple(steps)),
+            )
         return cls(
             problem,
             reductions,
@@ -183,6 +205,7 @@ class NetworkModel:
             loss,
             groups,
             dual_norms,
+            tuple(block for block in demands if block is not None),
         )
 
     @property
@@ -201,6 +224,8 @@ class NetworkModel:
         """Turn a solution into a network."""
         parts = [layer.read(x) for layer in self.layers]
         weights, thresholds = [W for W, _ in parts], [t for _, t in parts]
+        for block in self.demands:
+            block.read(x, weights)
         if self.reductions.one_output:
             exact = self.layers[-1].bounds.exact
             weights[-1], thresholds[-1] = _complement_pair(weights[-1], thresholds[-1], exact=exact)
@@ -221,12 +246,14 @@ class NetworkModel:
             _turn_round(weights, thresholds, on, rule)
         values = self.problem.inputs
         start = np.full(self.program.n_variables, math.nan)
+        problem = self.problem
+        rigid = isinstance(problem, ConstrainedProblem) and problem.sees_scale
         for k, layer in enumerate(self.layers):
             sums = weighted_sums(values, weights[k])
             kept = on[k][self.groups] if k == 0 else on[k]
             if k == 0 and self.dual_norms is not None:
                 sums = self.dual_norms.robust.worst_sums(sums, weights[k], kept)
-            if not layer.lift(start, weights[k], thresholds[k], sums, kept):
+            if not layer.lift(start, weights[k], thresholds[k], sums, kept, rigid=rigid):
                 return None
             self.steps[k].lift(start, on[k])
             if k == 0 and self.dual_norms is not None:
@@ -234,7 +261,7 @@ class NetworkModel:
             if k > 0:
                 self.products[k - 1].lift(start)
             values = layer.values(on[k]) if isinstance(layer, LayerLevels) else on[k].astype(float)
-        return start
+        return start if all(block.lift(start) for block in self.demands) else None
 
     def _switches(self, network: Network) -> list[BoolArray]:
         """Which units, or which of their thresholds, are reached in every layer."""

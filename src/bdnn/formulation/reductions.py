@@ -21,6 +21,7 @@ signed     output weights are not negative                              one outp
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from bdnn.architecture import Architecture
@@ -39,6 +40,10 @@ class Reductions:
     def none(cls) -> Reductions:
         """The model as the paper states it."""
         return cls(merge=False, one_output=False, one_sided=False, signed=False)
+
+    def without(self, names: Iterable[str]) -> Reductions:
+        """Switch some off."""
+        return replace(self, **dict.fromkeys(names, False))
 
     def valid_for(self, architecture: Architecture) -> Reductions:
         """Switch off what does not keep the optimum for this architecture."""

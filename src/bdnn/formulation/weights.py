@@ -80,7 +80,14 @@ class LayerWeights:
         return W, (t - self.bounds.margin / 2) * self.bounds.unit
 
     def lift(
-        self, x: FloatArray, W: FloatArray, t: FloatArray, sums: FloatArray, on: BoolArray
+        self,
+        x: FloatArray,
+        W: FloatArray,
+        t: FloatArray,
+        sums: FloatArray,
+        on: BoolArray,
+        *,
+        rigid: bool = False,
     ) -> bool:
         """Write weights and thresholds that keep the given activations with the full margin.
 
@@ -92,6 +99,8 @@ class LayerWeights:
             Weights and thresholds of a network; thresholds as in :meth:`read`.
         sums, on : arrays of shape (n_inputs, units)
             Pre-activations of these weights, and the activations to keep.
+        rigid : bool
+            Whether continuous units must keep their size; else they fill the box.
 
         Returns
         -------
@@ -100,7 +109,7 @@ class LayerWeights:
         """
         unit, margin = self.bounds.unit, self.bounds.margin
         sums, t = sums / unit, t / unit
-        if not self.weights.integer:
+        if not self.weights.integer and not rigid:
             scale = self.scale(W, t)
             W, t, sums = W * scale[:, None], t * scale, sums * scale
         below = np.where(on, -np.inf, sums).max(axis=0, initial=-np.inf) + margin

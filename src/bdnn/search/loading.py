@@ -23,7 +23,7 @@ from bdnn.search.state import SearchState
 
 def load_moves(activation: str = "step") -> None:
     """Load what a descent calls."""
-    state, rng = _smallest_state(activation), np.random.default_rng(0)
+    state, rng = smallest_state(activation), np.random.default_rng(0)
     improve(state, np.arange(2), rng, 1, 0)
     for k in range(2):
         move_layer_threshold(state, k, rng, 1)
@@ -32,7 +32,7 @@ def load_moves(activation: str = "step") -> None:
 
 def load_annealing(activation: str = "step") -> None:
     """Load what second objectives call."""
-    state, rng = _smallest_state(activation), np.random.default_rng(0)
+    state, rng = smallest_state(activation), np.random.default_rng(0)
     anneal_hidden(state, np.zeros(1, dtype=np.int64), 0.0, rng)
     anneal_outputs(state, 0.0, rng)
     try_zero(state, np.arange(2), 0.0)
@@ -43,7 +43,8 @@ def name_of_moves(architecture: Architecture) -> str:
     return "ternary" if architecture.activations else "step"
 
 
-def _smallest_state(activation: str) -> SearchState:
+def smallest_state(activation: str) -> SearchState:
+    """Make the state of a problem of one input."""
     shape = Architecture.create(1, 1, hidden=(1,), activation=activation)
     problem = TrainingProblem(shape, np.zeros((1, 1)), np.ones((1, 1)))
     return SearchState(problem, problem.constant_network())

@@ -82,5 +82,8 @@ _LEVELS = BackgroundLoad(_run_every_level, name="bdnn-compile-levels")
 _REGRESSION = BackgroundLoad(_run_regression, name="bdnn-compile-regression")
 
 if __name__ == "__main__":
+    from bdnn.search.constrained import MOVES
+
     wait_until_ready(lambda: False, levels=True)
     wait_for_regression(lambda: False)
+    MOVES.wait(lambda: False)

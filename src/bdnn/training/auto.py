@@ -66,7 +66,7 @@ class Auto(Descent):
         ended = search.run(seconds=_SEARCH_SHARE * recorder.remaining)
         engine, message = "", search.message
         left = recorder.remaining - reserve
-        if search.is_led_by_loss and not recorder.stopping and left > 0:
+        if search.is_led_by_loss and search.is_compiled and not recorder.stopping and left > 0:
             self._rule_out(recorder, seconds=min(0.5 * left, 2 * self.patience))
             left = recorder.remaining - reserve
         if search.is_led_by_loss and not recorder.stopping and left > 0:

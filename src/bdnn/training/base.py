@@ -11,6 +11,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Generic
 
 from bdnn.architecture import Architecture
+from bdnn.constraints.problem import ConstrainedProblem
 from bdnn.errors import ModelError, NoSolutionError
 from bdnn.formulation import NetworkModel
 from bdnn.formulation.growth import GrowingModel
@@ -19,6 +20,7 @@ from bdnn.problem import AnyProblem, TrainingProblem
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.result import relative_gap
 from bdnn.stepwise import has_twin
+from bdnn.training.constrained import check_keeps
 from bdnn.training.discrete import check_levels, train_twin
 from bdnn.training.incremental import Earlier
 from bdnn.training.result import Progress, Trained, TrainingResult
@@ -168,9 +170,11 @@ class RunRecord(Generic[AnyProblem]):
         With ``or_equal`` one of the same loss is kept too: the finder prefers it for its margin.
         """
         started = time.perf_counter()
-        loss = self.problem.loss(network)
+        loss = self.problem.objective(network)
         self.pass_seconds = time.perf_counter() - started
         if loss > self.loss or (loss == self.loss and not or_equal):
+            return False
+        if not self.problem.allows(network):
             return False
         self._improved = self.seconds if loss < self.loss else self._improved
         self._keep(network, loss, phase)
@@ -208,7 +212,7 @@ class RunRecord(Generic[AnyProblem]):
 
     def choose(self, network: Network, phase: str) -> None:
         """Take a network that the user's objectives prefer, whatever its loss."""
-        self._keep(network, self.problem.loss(network), phase)
+        self._keep(network, self.problem.objective(network), phase)
 
     def withdraw(self) -> None:
         """Forget the best network, which does not keep what is asked of networks."""
@@ -240,19 +244,24 @@ class RunRecord(Generic[AnyProblem]):
         """Close the run: recompute everything from the best network."""
         network = self.network
         if network is None:
+            if isinstance(self.problem, ConstrainedProblem):
+                raise NoSolutionError(
+                    f"no network that keeps {self.problem.demands} was found: run longer, use "
+                    "method 'auto' or 'exact', or ask for less."
+                )
             if self._is_withdrawn:
                 raise NoSolutionError(
                     "no network that keeps what was asked for was found in this time: run longer, "
                     "or ask for a smaller radius."
                 )
             raise RuntimeError("a method must offer a network before it asks for the verdict")
-        loss = self.problem.loss(network)
-        if self.problem.is_met(loss, self.bound):
+        loss, objective = self.problem.loss(network), self.problem.objective(network)
+        if self.problem.is_met(objective, self.bound):
             ended = "optimal"
-            self.bound = loss
+            self.bound = objective
         elif self.interrupted:
             ended = "interrupted"
-        elif relative_gap(loss, self.bound) <= self.budget.gap:
+        elif relative_gap(objective, self.bound) <= self.budget.gap:
             ended = "gap limit"
         elif loss <= self.target:
             ended = "loss limit"
@@ -268,6 +277,7 @@ class RunRecord(Generic[AnyProblem]):
             message,
             tuple(self.history),
             tuple(self.steps),
+            objective if self.problem.has_penalty else None,
         )
         return Trained(network, result)
 
@@ -318,6 +328,7 @@ class AbstractMethod(ABC):
     trains_levels: ClassVar[bool] = False
     continues: ClassVar[bool] = False
     has_nodes: ClassVar[bool] = False
+    keeps_constraints: ClassVar[bool] = False
 
     def train(
         self,
@@ -364,6 +375,12 @@ class AbstractMethod(ABC):
                 f"method '{self.name}' makes no choice by validation, got samples for it: leave "
                 "validation_fraction at 0 or use method 'auto'."
             )
+        if isinstance(problem, ConstrainedProblem):
+            check_keeps(problem, self.name, keeps=self.keeps_constraints)
+            if validation is not None:
+                raise ModelError(
+                    f"validation_fraction cannot be combined with {problem.demands}: leave it at 0."
+                )
         check_nodes(budget, self.name, has_nodes=self.has_nodes)
         if earlier is not None:
             self.check_continues()
@@ -404,7 +421,8 @@ class AbstractMethod(ABC):
         except KeyboardInterrupt:
             recorder.interrupted = True
             trained = recorder.verdict(self.name, ended="interrupted")
-        return trained._replace(result=trained.result.in_units(unit))
+        network, result = trained
+        return Trained(problem.finished(network), result.in_units(unit))
 
     def check_continues(self) -> None:
         """Raise an error if the method cannot go on from a run on fewer samples."""

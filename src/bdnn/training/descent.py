@@ -13,6 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from bdnn.constraints.problem import ConstrainedProblem
 from bdnn.errors import ModelError
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
@@ -26,6 +27,7 @@ from bdnn.search.warm_up import wait_until_ready
 from bdnn.solvers.base import AbstractSolver
 from bdnn.training.base import AbstractMethod, Recorder
 from bdnn.training.choice import choose_by_validation
+from bdnn.training.constrained import check_objectives, run_within
 from bdnn.training.result import Trained
 
 _PHASE = "search"
@@ -66,6 +68,7 @@ class Descent(AbstractMethod):
     patience: float = 5.0
 
     name: ClassVar[str] = "descent"
+    keeps_constraints: ClassVar[bool] = True
     uses_validation: ClassVar[bool] = True
     trains_levels: ClassVar[bool] = True
     continues: ClassVar[bool] = True
@@ -107,6 +110,8 @@ class Search:
             raise ModelError(f"patience must be positive, got {method.patience!r}: raise it.")
         shape = recorder.problem.architecture
         objective = Objective.create(method.objectives, shape, method.wanted_margin)
+        if isinstance(recorder.problem, ConstrainedProblem):
+            check_objectives(recorder.problem, objective.order)
         return cls(recorder, objective, method.start, method.patience)
 
     def spawn_seed(self) -> np.random.SeedSequence:
@@ -116,7 +121,8 @@ class Search:
     @property
     def search_share(self) -> float:
         """Part of the time for the first objective; the rest is for the others."""
-        return 1.0 if len(self.objective.order) == 1 else 0.7
+        constrained = isinstance(self.recorder.problem, ConstrainedProblem)
+        return 1.0 if len(self.objective.order) == 1 or constrained else 0.7
 
     @property
     def is_led_by_loss(self) -> bool:
@@ -133,6 +139,8 @@ class Search:
         """Descend on the loss from the best start at hand; return why the search ended."""
         recorder = self.recorder
         self.raise_bound()
+        if isinstance(recorder.problem, ConstrainedProblem):
+            return run_within(self, recorder.problem, seconds=seconds)
         deadline = recorder.seconds + seconds
         levels = bool(recorder.problem.architecture.activations)
         if not wait_until_ready(
@@ -189,6 +197,8 @@ class Search:
         seconds -= _LAST_PASSES * recorder.pass_seconds
         if seconds <= 0 or recorder.interrupted or not self.is_compiled:
             return
+        if isinstance(recorder.problem, ConstrainedProblem):
+            return  # margins are widened by moves that know no rules
         if recorder.validation is not None:
             choose_by_validation(self, recorder.validation, seconds)
         elif len(self.objective.order) > 1 or not self.is_led_by_loss:

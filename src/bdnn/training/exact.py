@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 from bdnn.activation import FloatArray
+from bdnn.constraints.problem import ConstrainedProblem
 from bdnn.formulation import DEFAULT_EPS, NetworkModel, Reductions, Robust
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
@@ -16,6 +17,7 @@ from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import choose_solver, get_solver
 from bdnn.solvers.result import Limits, SolveResult, SolverEvent, Termination
 from bdnn.training.base import AbstractMethod, Recorder
+from bdnn.training.conflicts import explain_conflict
 from bdnn.training.discrete import check_levels
 from bdnn.training.incremental import improve_earlier
 from bdnn.training.repair import repair
@@ -58,6 +60,7 @@ class Exact(AbstractMethod):
     trains_levels: ClassVar[bool] = True
     continues: ClassVar[bool] = True
     has_nodes: ClassVar[bool] = True
+    keeps_constraints: ClassVar[bool] = True
 
     def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
         if isinstance(solver, str) and solver != "auto":
@@ -146,6 +149,8 @@ class ExactSolve:
             origin += f", for units that keep a margin of {self.model.margin:.2g}"
         if self.model.dual_norms is not None:
             origin += ", for activations that hold within the radius"
+        if isinstance(self.model.problem, ConstrainedProblem) and self.model.problem.rules:
+            origin += ", for networks that keep the constraints"
         return origin
 
     def run(self, *, seconds: float, patience: float | None = None) -> str:
@@ -220,7 +225,7 @@ class ExactSolve:
         """Offer a solution's network, repaired if rounding made it lose what it claimed."""
         network = self.model.read(solution)
         self._offer(network, phase)
-        if self.recorder.problem.loss(network) > claimed + 1e-6:
+        if self.recorder.problem.objective(network) > claimed + 1e-6 * max(1.0, abs(claimed)):
             repaired = repair(self.model, solution)
             if repaired is not None:
                 self._offer(repaired, "repair")
@@ -237,7 +242,10 @@ class ExactSolve:
             self._judge(outcome.solution, outcome.objective, _PHASE)
         if outcome.termination is not Termination.INFEASIBLE:
             self._improve_bound(outcome.bound)
-        if outcome.solution is not None and recorder.loss > outcome.objective + 1e-6:
+        if outcome.termination is Termination.INFEASIBLE and recorder.network is None:
+            explain_conflict(self.model, self.engine, seconds=max(1.0, recorder.remaining))
+        rounding = 1e-6 * max(1.0, abs(outcome.objective))
+        if outcome.solution is not None and recorder.loss > outcome.objective + rounding:
             self.message = (
                 f"the solver claimed a loss of {outcome.objective:g}, which its network does not "
                 f"have; {recorder.loss:g} is what the forward pass gives"

@@ -57,6 +57,9 @@ class TrainingResult:
     steps : tuple of dict
         What the method did, one plain record per subproblem (``local_search``) or epoch
         (``data_splitting``); empty for the other methods.
+    objective : float or None
+        Loss plus prices and regularizer, which the bound, the status and the history are about;
+        None where the loss is all that is minimised.
     """
 
     status: str
@@ -70,11 +73,17 @@ class TrainingResult:
     message: str = ""
     history: tuple[Progress, ...] = ()
     steps: tuple[Mapping[str, Any], ...] = ()
+    objective: float | None = None
 
     @property
     def gap(self) -> float:
         """Relative distance of loss and bound, 0 where the network is proven optimal."""
-        return relative_gap(self.loss, self.bound)
+        return relative_gap(self.minimised, self.bound)
+
+    @property
+    def minimised(self) -> float:
+        """What training minimised: the objective, or the loss where that is all."""
+        return self.loss if self.objective is None else self.objective
 
     def in_units(self, unit: float) -> TrainingResult:
         """Loss, bound, history and steps times a unit of the samples' weights."""
@@ -85,7 +94,10 @@ class TrainingResult:
             for step in self.steps
         )
         loss, bound = self.loss * unit, self.bound * unit
-        return replace(self, loss=loss, bound=bound, history=history, steps=steps)
+        objective = None if self.objective is None else self.objective * unit
+        return replace(
+            self, loss=loss, bound=bound, history=history, steps=steps, objective=objective
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a model file; the history becomes a list of lists."""

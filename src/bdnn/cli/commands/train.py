@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bdnn.cli import constraints as asked
 from bdnn.cli.console import note, print_json
 from bdnn.cli.method import configured_method
 from bdnn.cli.options import DataArgument, HeaderOption, JsonOption, TargetOption
@@ -83,6 +84,17 @@ def train(
             "first-layer activations hold."
         ),
     ] = "certified",
+    max_weights: asked.MaxWeights = None,
+    max_weights_per_unit: asked.MaxWeightsPerUnit = None,
+    max_features: asked.MaxFeatures = None,
+    max_units: asked.MaxUnits = None,
+    weight_price: asked.WeightPrice = 0.0,
+    l1: asked.L1 = 0.0,
+    l2: asked.L2 = 0.0,
+    forbid: asked.ForbidFeatures = None,
+    monotone: asked.MonotoneFeatures = None,
+    parity: asked.Parity = None,
+    opportunity: asked.Opportunity = None,
     solver: Annotated[str, typer.Option(help="auto, or one of 'bdnn solvers'.")] = "auto",
     scale: Annotated[str, typer.Option(help="standard, minmax or none.")] = "standard",
     time_limit: Annotated[float, typer.Option(help="Seconds.")] = 60.0,
@@ -189,6 +201,20 @@ def train(
         raise ModelError(
             "--max-error is for --smallest, which was not given: add it or leave both."
         )
+    constraints = asked.constraint_options(
+        regression=regression,
+        max_weights=max_weights,
+        max_weights_per_unit=max_weights_per_unit,
+        max_features=max_features,
+        max_units=max_units,
+        weight_price=weight_price,
+        l1=l1,
+        l2=l2,
+        forbid=forbid,
+        monotone=monotone,
+        parity=parity,
+        opportunity=opportunity,
+    )
     if out is not None:
         check_writable(out)
     samples = training_samples(
@@ -241,6 +267,7 @@ def train(
         robust_loss=robust_loss,
         random_state=seed,
         n_jobs=jobs,
+        **constraints,
         **options,
     )
     widths_tried: dict[str, Any] = {}

@@ -1,0 +1,193 @@
+"""What a constraint is about: features, classes and samples by name, and where they ended up.
+
+Equal samples are one line of the training problem, and inputs are scaled by positive factors, so
+that signs of weights mean the same for scaled and raw features.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bdnn.activation import BoolArray, FloatArray
+from bdnn.architecture import Architecture
+from bdnn.errors import DataError, ModelError
+from bdnn.problem import TrainingProblem
+
+# A column of more values is a measurement and no grouping.
+_MOST_GROUPS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """Names and samples of a training run.
+
+    Parameters
+    ----------
+    architecture : Architecture
+    names : tuple of str or None
+        Of the features.
+    classes : tuple
+        Labels in the order of the outputs.
+    X : array of shape (n_samples, n_features)
+        Features before scaling.
+    labels : array of int of shape (n_samples,)
+        Index of every sample's class.
+    lines : array of int of shape (n_samples,)
+        Line of the training problem that a sample is part of, -1 for samples that are left out.
+    """
+
+    architecture: Architecture
+    names: tuple[str, ...] | None
+    classes: tuple[Any, ...]
+    X: FloatArray
+    labels: NDArray[np.intp]
+    lines: NDArray[np.intp]
+
+    @classmethod
+    def of_problem(cls, problem: TrainingProblem) -> Context:
+        """Features and classes by number, one sample per line with its leading class."""
+        return cls(
+            problem.architecture,
+            None,
+            tuple(range(problem.architecture.n_outputs)),
+            problem.inputs,
+            np.asarray(problem.mass.argmax(axis=1)),
+            np.arange(len(problem.inputs)),
+        )
+
+    @classmethod
+    def of_samples(
+        cls,
+        problem: TrainingProblem,
+        X: FloatArray,
+        inputs: FloatArray,
+        labels: NDArray[np.intp],
+        *,
+        names: tuple[str, ...] | None,
+        classes: Sequence[Any],
+    ) -> Context:
+        """Find the samples with these scaled inputs among the lines of a problem."""
+        number = {line.tobytes(): i for i, line in enumerate(problem.inputs)}
+        lines = [number.get(line.tobytes(), -1) for line in inputs + 0.0]
+        return cls(problem.architecture, names, tuple(classes), X, labels, np.array(lines))
+
+    def feature(self, feature: object, option: str) -> int:
+        """Number of a feature that is given by name or number."""
+        n_features = self.architecture.n_features
+        if isinstance(feature, str):
+            if self.names is not None and feature in self.names:
+                return self.names.index(feature)
+            known = "the features have no names" if self.names is None else ", ".join(self.names)
+            if len(known) > 200:
+                known = known[:200] + " ..."
+            raise ModelError(
+                f"{option} names the feature {feature!r}, which is not there: give one of the "
+                f"features ({known}) or a number from 0 to {n_features - 1}."
+            )
+        return whole(feature, f"{option}: a feature", 0, n_features - 1)
+
+    def output(self, label: object, option: str) -> int:
+        """Output of a class; of two classes the second by default."""
+        if label is None:
+            if len(self.classes) == 2:
+                return 1
+            raise ModelError(
+                f"{option} needs to know for which of the {len(self.classes)} classes: give label."
+            )
+        matches = [i for i, known in enumerate(self.classes) if known == label]
+        if not matches:
+            raise ModelError(
+                f"{option} names the class {label!r}, which is not there: give one of "
+                f"{', '.join(map(repr, self.classes))}."
+            )
+        return matches[0]
+
+    def groups(self, group: object, option: str) -> dict[str, BoolArray]:
+        """Members of every group: by the values of a feature, or by one value per sample."""
+        if isinstance(group, str) or is_whole(group):
+            values = self.X[:, self.feature(group, option)]
+        else:
+            values = np.asarray(group)
+            if values.shape != (len(self.X),):
+                raise DataError(
+                    f"{option}: group must be a feature or one value per sample, got "
+                    f"{_shape(values)} for {len(self.X)} samples: check it."
+                )
+        found = {
+            str(value): (values == value) & (self.lines >= 0)
+            for value in np.unique(values).tolist()
+        }
+        found = {value: members for value, members in found.items() if members.any()}
+        if not 2 <= len(found) <= _MOST_GROUPS:
+            raise DataError(
+                f"{option}: group must have 2 to {_MOST_GROUPS} values among the training samples, "
+                f"got {len(found)}: choose another feature or other groups."
+            )
+        return found
+
+    def samples(self, samples: ArrayLike, option: str) -> NDArray[np.intp]:
+        """Row numbers of samples that are given by number or by a mask."""
+        try:
+            chosen = np.asarray(samples)
+            if chosen.dtype == bool and chosen.shape == (len(self.X),):
+                chosen = np.flatnonzero(chosen)
+            rows = np.asarray(chosen, dtype=np.intp)
+            fits = rows.ndim == 1 and (rows == chosen).all() and rows.size > 0
+            fits = bool(fits) and bool(((rows >= 0) & (rows < len(self.X))).all())
+        except (TypeError, ValueError):
+            fits = False
+        if not fits:
+            raise DataError(
+                f"{option}: samples must be row numbers from 0 to {len(self.X) - 1} or a mask, got "
+                f"{_short(samples)}: check them."
+            )
+        if (self.lines[rows] < 0).any():
+            raise DataError(
+                f"{option}: sample {rows[self.lines[rows] < 0][0]} has no weight or is kept for "
+                "validation, so that nothing is trained on it: leave it out."
+            )
+        return rows
+
+
+def whole(value: Any, what: str, low: int, high: int) -> int:
+    """Check a whole number of a range; True and False are none."""
+    if is_whole(value) and low <= value <= high:
+        return int(value)
+    raise ModelError(
+        f"{what} must be a whole number from {low} to {high}, got {value!r}: give such a number."
+    )
+
+
+def is_whole(value: Any) -> bool:
+    """Tell whole numbers from what a user may give by mistake, True and False included."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def amount(value: Any, what: str, *, at_most: float = np.inf) -> float:
+    """Check a number that must not be negative."""
+    is_number = isinstance(value, int | float | np.integer | np.floating)
+    if is_number and not isinstance(value, bool) and 0 <= value <= at_most and value < np.inf:
+        return float(value)
+    upper = "or more" if at_most == np.inf else f"to {at_most:g}"
+    raise ModelError(f"{what} must be a number from 0 {upper}, got {value!r}: give such a number.")
+
+
+def sequence(value: object) -> Sequence[Any]:
+    """One item or several as a sequence; text is one item."""
+    if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray):
+        return (value,)
+    return tuple(value)
+
+
+def _shape(values: NDArray[Any]) -> str:
+    return "one value" if values.ndim == 0 else f"shape {values.shape}"
+
+
+def _short(value: object) -> str:
+    text = repr(value).replace("\n", " ")
+    return text if len(text) <= 60 else text[:57] + "..."

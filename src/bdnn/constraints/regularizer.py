@@ -1,0 +1,52 @@
+"""Terms that are added to the loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bdnn.constraints.context import amount
+from bdnn.constraints.penalty import Penalty
+from bdnn.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Regularizer:
+    """Prices on the size of weights and on margins that are too small.
+
+    Training minimises ``loss + l1 sum |w| + l2 sum w^2 + saturated_margin sum_il h_il +
+    max_margin max_il h_il``, where h_il is what output l of sample i lacks to the wanted margin on
+    the right side of its threshold.
+
+    Parameters
+    ----------
+    l1, l2 : float
+    biases : bool
+        Whether ``l1`` and ``l2`` count thresholds too.
+    saturated_margin : float
+        Price of what all outputs lack together; nothing is gained beyond the wanted margin.
+    max_margin : float
+        Price of what the worst output lacks: the largest smallest margin.
+    wanted_margin : float
+        In units of weights.
+    """
+
+    l1: float = 0.0
+    l2: float = 0.0
+    biases: bool = False
+    saturated_margin: float = 0.0
+    max_margin: float = 0.0
+    wanted_margin: float = 1.0
+
+    @property
+    def penalty(self) -> Penalty:
+        """The checked prices."""
+        for name in ("l1", "l2", "saturated_margin", "max_margin"):
+            amount(getattr(self, name), f"regularizer: {name}")
+        if not isinstance(self.biases, bool):
+            raise ModelError(
+                f"regularizer: biases must be True or False, got {self.biases!r}: choose one."
+            )
+        wanted = amount(self.wanted_margin, "regularizer: wanted_margin")
+        return Penalty(
+            0.0, self.l1, self.l2, self.biases, self.saturated_margin, self.max_margin, wanted
+        )

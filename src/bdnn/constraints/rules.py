@@ -1,0 +1,209 @@
+"""What constraints come to once names are numbers: rules that networks keep or break.
+
+Five forms cover all constraints: bounds of single weights, counts of weights that are not zero,
+signs of paths from a feature to the outputs, linear rows over outputs of samples, and linear rows
+over any quantity of a network. The program, the search and the check of a network all read these.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from bdnn.activation import BoolArray, FloatArray
+from bdnn.network import Network
+from bdnn.problem import TrainingProblem
+
+CountKind = Literal["per_unit", "per_layer", "total", "units", "features"]
+
+# Rows whose coefficients are no whole numbers are kept up to the solvers' tolerance.
+_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class AbstractRule(ABC):
+    """One demand on networks.
+
+    Parameters
+    ----------
+    name : str
+        As the user wrote it, for messages.
+    undoes : frozenset of str
+        Reductions of the program that do not keep the optimum under this rule.
+    """
+
+    name: str
+    undoes: frozenset[str]
+
+    @abstractmethod
+    def holds(self, network: Network, problem: TrainingProblem) -> bool:
+        """Tell from weights and forward pass whether a network keeps the rule."""
+
+    @abstractmethod
+    def promise(self) -> dict[str, Any]:
+        """What a model file promises of this rule, as plain data."""
+
+
+@dataclass(frozen=True, eq=False)
+class WeightBounds(AbstractRule):
+    """``low <= W <= high`` in one layer; infinite where nothing is asked."""
+
+    layer: int
+    low: FloatArray
+    high: FloatArray
+    promised: dict[str, Any]
+
+    def holds(self, network: Network, problem: TrainingProblem) -> bool:
+        """Compare the weights."""
+        W = network.weights[self.layer]
+        return bool(((self.low <= W) & (self.high >= W)).all())
+
+    def promise(self) -> dict[str, Any]:
+        """Say which weights are fixed."""
+        return self.promised
+
+
+@dataclass(frozen=True, eq=False)
+class Count(AbstractRule):
+    """At most so many weights, units or features: one limit, or one per layer (None for none)."""
+
+    kind: CountKind
+    limits: tuple[int | None, ...]
+
+    def holds(self, network: Network, problem: TrainingProblem) -> bool:
+        """Count."""
+        return all(
+            limit is None or used <= limit
+            for used, limit in zip(self.count(network), self.limits, strict=True)
+        )
+
+    def count(self, network: Network) -> list[int]:
+        """What is counted, one number per limit."""
+        used = [W != 0.0 for W in network.weights]
+        if self.kind == "per_unit":
+            return [int(layer.sum(axis=1).max()) for layer in used]
+        if self.kind == "per_layer":
+            return [int(layer.sum()) for layer in used]
+        if self.kind == "total":
+            return [sum(int(layer.sum()) for layer in used)]
+        if self.kind == "features":
+            return [int(used[0].any(axis=0).sum())]
+        return [sum(int(layer.any(axis=0).sum()) for layer in used[1:])]
+
+    def promise(self) -> dict[str, Any]:
+        """Say what is counted, and the limits."""
+        return {"kind": "count", "what": self.kind, "at_most": list(self.limits)}
+
+
+@dataclass(frozen=True, eq=False)
+class PathSigns(AbstractRule):
+    """No path of weights from a feature to an output has the wrong sign.
+
+    A path's sign is the product of its weights' signs. With ``sign = +1`` the paths to ``output``
+    must not be negative and those to all other outputs not positive, with -1 the other way round.
+    """
+
+    feature: int
+    sign: int
+    output: int
+    label: Any
+
+    def holds(self, network: Network, problem: TrainingProblem) -> bool:
+        """Follow the paths."""
+        rising, falling = path_signs(network.weights, self.feature)[-1]
+        if self.sign < 0:
+            rising, falling = falling, rising
+        other = np.arange(len(rising)) != self.output
+        return not (falling[self.output] or rising[other].any())
+
+    def promise(self) -> dict[str, Any]:
+        """Say which feature moves which class."""
+        return {
+            "kind": "monotone",
+            "feature": self.feature,
+            "sign": self.sign,
+            "class": self.label,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class OutputRows(AbstractRule):
+    """``lower <= A z <= upper`` for the outputs of all lines, some of which must be decided.
+
+    Parameters
+    ----------
+    A : csr_array of shape (n_rows, n_lines * n_outputs)
+    lower, upper : arrays of shape (n_rows,)
+    decided : array of int
+        Lines of which exactly one output must be on, so that it is the predicted class.
+    """
+
+    A: csr_array
+    lower: FloatArray
+    upper: FloatArray
+    decided: NDArray[np.intp]
+    promised: dict[str, Any]
+
+    def holds(self, network: Network, problem: TrainingProblem) -> bool:
+        """Evaluate the rows on the outputs."""
+        return self.holds_for(network.outputs(problem.inputs))
+
+    def holds_for(self, on: BoolArray) -> bool:
+        """Evaluate the rows on given outputs."""
+        values = self.A @ on.ravel().astype(float)
+        kept = ((self.lower <= values + 1e-9) & (values <= self.upper + 1e-9)).all()
+        return bool(kept and (on[self.decided].sum(axis=1) == 1).all())
+
+    def promise(self) -> dict[str, Any]:
+        """Say it of the training samples."""
+        return self.promised
+
+
+@dataclass(frozen=True, eq=False)
+class QuantityRows(AbstractRule):
+    """``lower <= A q <= upper`` for the quantities of a network, see :class:`Quantities`."""
+
+    A: csr_array
+    lower: FloatArray
+    upper: FloatArray
+
+    def holds(self, network: Network, problem: TrainingProblem) -> bool:
+        """Evaluate the rows on the network's quantities."""
+        return self.holds_for(quantities(network, problem.inputs))
+
+    def holds_for(self, q: FloatArray) -> bool:
+        """Evaluate the rows on given quantities."""
+        values = self.A @ q
+        slack = _TOLERANCE * (1.0 + np.abs(values))
+        return bool(((self.lower - slack <= values) & (values <= self.upper + slack)).all())
+
+    def promise(self) -> dict[str, Any]:
+        """Name the rows, which nobody else can check."""
+        return {"kind": "own", "name": self.name}
+
+
+def quantities(network: Network, inputs: FloatArray) -> FloatArray:
+    """All weights, thresholds and activations of a network, one long line."""
+    on = network.activations(inputs)
+    parts = [*network.weights, *network.thresholds, *(u.astype(float) for u in on)]
+    return np.concatenate([part.ravel() for part in parts])
+
+
+def path_signs(
+    weights: tuple[FloatArray, ...] | list[FloatArray], feature: int
+) -> list[tuple[BoolArray, BoolArray]]:
+    """For every layer, which units a positive and which a negative path from a feature reaches."""
+    column = weights[0][:, feature]
+    found = [(column > 0, column < 0)]
+    for W in weights[1:]:
+        rising, falling = found[-1]
+        up, down = W > 0, W < 0
+        rises = (up & rising) | (down & falling)
+        falls = (up & falling) | (down & rising)
+        found.append((np.asarray(rises.any(axis=1)), np.asarray(falls.any(axis=1))))
+    return found

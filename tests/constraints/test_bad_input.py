@@ -1,0 +1,142 @@
+"""What makes no sense is refused in one sentence that names the option."""
+
+import numpy as np
+import pytest
+
+from bdnn import BDNNClassifier
+from bdnn.constraints import (
+    DemographicParity,
+    EqualOpportunity,
+    FixedWeight,
+    Forbid,
+    LinearRows,
+    Monotone,
+    MustClassify,
+    Regularizer,
+    Sparsity,
+)
+from bdnn.errors import BDNNError, InfeasibleError, ModelError, UnsupportedFeatureError
+from bdnn.training import Auto
+
+X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [1.0, 1.0]])
+Y = np.array(["no", "yes", "yes", "no", "yes"])
+
+
+def fit(**options):
+    options = {"hidden": (2,), "time_limit": 60, "random_state": 0, "scale": None} | options
+    return BDNNClassifier(**options).fit(X, Y, feature_names=("a", "b"))
+
+
+def rows(function):
+    return {"constraints": LinearRows(function)}
+
+
+def broken(v):
+    return v.weights[7].sum() <= 1
+
+
+CASES = [
+    ({"sparsity": Sparsity(per_unit=3)}, "per_unit=3.*from 0 to 2, got 3"),
+    ({"sparsity": Sparsity(per_layer=(9, 1))}, "per_layer=.*layer 0.*from 0 to 4, got 9"),
+    ({"sparsity": Sparsity(per_unit=(1, 1, 1))}, "got 3 for 2 layers"),
+    ({"sparsity": Sparsity(total=9)}, "total must be a whole number from 0 to 8, got 9"),
+    ({"sparsity": Sparsity(units=3)}, "units must be .* from 0 to 2, got 3"),
+    ({"sparsity": Sparsity(features=True)}, "features must be .* got True"),
+    ({"sparsity": Sparsity(price=-1)}, "price must be a number from 0 or more, got -1"),
+    ({"sparsity": Sparsity(forbidden=["c"])}, r"Forbid\('c'\) names the feature 'c'.*\(a, b\)"),
+    ({"sparsity": 3}, "sparsity must be a Sparsity or None, got 3"),
+    ({"sparsity": Sparsity(per_unit=1), "weights": "binary"}, "none of which is zero"),
+    ({"regularizer": Regularizer(l1=float("nan"))}, "l1 must be a number from 0 or more, got nan"),
+    ({"regularizer": Regularizer(biases=2)}, "biases must be True or False, got 2"),
+    ({"regularizer": "l1"}, "regularizer must be a Regularizer or None, got 'l1'"),
+    ({"constraints": "monotone"}, "constraints must be constraints .* got 'monotone'"),
+    ({"constraints": Forbid(2)}, "from 0 to 1, got 2"),
+    ({"constraints": Forbid("a"), "weights": "binary"}, "none of which is zero"),
+    ({"constraints": Monotone("a", 2)}, r"Monotone\('a', \+2\): sign must be 1 or -1, got 2"),
+    ({"constraints": Monotone("a", label="maybe")}, "names the class 'maybe'.*'no', 'yes'"),
+    ({"constraints": FixedWeight(2, 0, 0, 1)}, "layer must be .* from 0 to 1, got 2"),
+    ({"constraints": FixedWeight(0, 2, 0, 1)}, "unit must be .* from 0 to 1, got 2"),
+    ({"constraints": FixedWeight(0, 0, "z", 1)}, "names the feature 'z'"),
+    ({"constraints": FixedWeight(0, 0, 0, 0.5)}, "value must be of the weight set 'ternary'"),
+    ({"constraints": DemographicParity("a", 2)}, "eps must be a number from 0 to 1, got 2"),
+    ({"constraints": DemographicParity([0, 1], 0.1)}, r"got shape \(2,\) for 5 samples"),
+    ({"constraints": DemographicParity(np.zeros(5), 0.1)}, "must have 2 to 20 values"),
+    ({"constraints": EqualOpportunity([0, 1, 1, 0, 1], 0.1)}, "group '0' has no sample"),
+    ({"constraints": MustClassify([5])}, "row numbers from 0 to 4 or a mask"),
+    ({"constraints": MustClassify("all")}, "row numbers from 0 to 4 or a mask, got 'all'"),
+    ({"constraints": MustClassify([3, 4])}, "samples 3 and 4 have equal inputs"),
+    (rows(lambda v: None), "LinearRows.*failed with TypeError"),
+    (rows(lambda v: []), "must return comparisons of expressions, got nothing"),
+    (rows(lambda v: [True]), "must return comparisons of expressions, got a bool"),
+    (rows(lambda v: v.weights[0][0, 0] * v.weights[0][0, 1] <= 1), "rows must be linear"),
+    (rows(lambda v: 0 <= v.weights[0][0, 0] <= 1), "neither true nor false"),
+    (rows(lambda v: v.weights[0].sum() <= np.inf), "which is no finite number"),
+    (rows(broken), r"LinearRows\(broken\) failed with IndexError"),
+    ({"constraints": LinearRows(3)}, "must be given a function"),
+    (
+        {"constraints": [Forbid("a"), FixedWeight(0, 1, "a", 1)]},
+        r"Forbid\('a'\) and FixedWeight\(.*\) contradict each other",
+    ),
+    ({"sparsity": Sparsity(total=4), "method": "local_search"}, "method 'local_search' cannot"),
+    ({"sparsity": Sparsity(total=4), "method": "data_splitting"}, "'data_splitting' cannot"),
+    ({"sparsity": Sparsity(total=4), "robust_radius": 0.1}, "robust_loss='certified' cannot"),
+    (
+        {"constraints": MustClassify([0]), "robust_radius": 0.1, "robust_loss": "average"},
+        "about single samples",
+    ),
+    ({"sparsity": Sparsity(units=1), "activation": "sign"}, "cannot be combined with activation"),
+    (
+        {"sparsity": Sparsity(total=4), "activation": "ternary", "method": "descent"},
+        "method 'descent' cannot keep .* with activation 'ternary'",
+    ),
+    ({"sparsity": Sparsity(total=4), "validation_fraction": 0.5}, "validation_fraction cannot"),
+    (
+        {"sparsity": Sparsity(total=4), "method": Auto(objectives=("error",))},
+        r"objectives=\('error',\) cannot be combined with Sparsity\(total=4\)",
+    ),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), CASES, ids=lambda value: str(value)[:50])
+def test_refused(options, message):
+    with pytest.raises(BDNNError, match=message) as caught:
+        fit(**options)
+    text = str(caught.value)
+    assert isinstance(caught.value, ValueError)
+    assert "\n" not in text
+    assert text.endswith(".")
+
+
+@pytest.mark.parametrize("solver", ["highs", "cpsat"])
+def test_a_solver_without_squares_refuses_continuous_l2(solver):
+    options = {"regularizer": Regularizer(l2=0.1), "weights": "continuous", "method": "exact"}
+    with pytest.raises(UnsupportedFeatureError, match=f"solver '{solver}' cannot handle"):
+        fit(solver=solver, **options)
+
+
+def test_a_constraint_that_cannot_hold_is_named_alone():
+    """One unit cannot tell an exclusive or, whatever else is asked."""
+    right = MustClassify([0, 1, 2, 3])
+    with pytest.raises(InfeasibleError, match=r"can keep MustClassify\(\[0, 1, 2, 3\]\):"):
+        fit(hidden=(1,), constraints=[right, Monotone("a")], method="exact")
+
+
+def test_constraints_that_cannot_hold_together_are_named_together():
+    right = MustClassify([0, 1, 2, 3])
+    with pytest.raises(InfeasibleError) as caught:
+        fit(
+            sparsity=Sparsity(units=1, per_layer=4),
+            constraints=[right, Monotone("a", label="no")],
+            method="exact",
+        )
+    text = str(caught.value)
+    assert "MustClassify([0, 1, 2, 3])" in text
+    assert "together" in text
+    assert "per_layer" not in text
+
+
+def test_smallest_network_takes_no_constraints():
+    from bdnn import smallest_network
+
+    with pytest.raises(ModelError, match="sparsity cannot be combined"):
+        smallest_network(X, Y, sparsity=Sparsity(total=4))

@@ -1,0 +1,112 @@
+"""The search never returns a network that breaks a rule."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bdnn.constraints import DemographicParity, Monotone, MustClassify, Sparsity, constrain
+from bdnn.constraints.rules import path_signs
+from bdnn.errors import NoSolutionError
+from bdnn.problem import TrainingProblem
+from bdnn.search.constrained import search_within
+from bdnn.training import Auto, Descent, Exact
+from bdnn.training.base import Budget
+from tests.constraints.demands import constrained
+from tests.problems import random_problem, xor
+from tests.strategies import architectures, problems_with_networks
+
+all_shapes = architectures(max_hidden=2, n_outputs=st.integers(2, 3))
+
+
+def search(problem, *, start="random", sweeps=8, seed=0):
+    found = []
+    search_within(
+        problem,
+        seed=seed,
+        start=start,
+        sweeps=sweeps,
+        out_of_time=lambda: False,
+        on_progress=found.append,
+        seconds=1.0,
+    )
+    return found
+
+
+@given(constrained(problems_with_networks(all_shapes)), st.integers(0, 99), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_every_reported_network_keeps_all_rules(case, seed, from_given):
+    problem, network = case
+    if type(problem) is TrainingProblem:
+        return
+    found = search(problem, seed=seed, start=network if from_given else "random")
+    values = [problem.objective(one) for one in found]
+    assert all(problem.allows(one) for one in found)
+    assert values == sorted(values, reverse=True)
+
+
+CASES = {
+    "per layer": {"sparsity": Sparsity(per_layer=(2, None))},
+    "features": {"sparsity": Sparsity(features=2, per_unit=2)},
+    "price": {"sparsity": Sparsity(price=0.3)},
+    "monotone": {"constraints": [Monotone(0), Monotone(2, -1)]},
+    "fair": {"constraints": DemographicParity(np.arange(10) % 2, 0.0)},
+    "right": {"constraints": MustClassify(range(8))},
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_search_reaches_the_proven_optimum(case):
+    plain = random_problem(4, n_samples=12, n_features=3, hidden=(2,), values=4)
+    assert len(plain.inputs) == 10
+    problem = constrain(plain, **CASES[case])
+    best = Exact().train(problem, budget=Budget(seconds=100)).result
+    assert best.status == "optimal"
+    networks = [one for seed in range(4) for one in search(problem, seed=seed, sweeps=80)]
+    least = min(problem.objective(one) for one in networks)
+    assert least >= best.minimised - 1e-6
+    assert least == pytest.approx(best.minimised)
+
+
+def test_auto_proves_what_the_search_found():
+    problem = constrain(xor(), sparsity=Sparsity(total=8))
+    found = Auto(patience=0.2).train(problem, budget=Budget(seconds=60))
+    assert found.result.status == "optimal"
+    assert problem.allows(found.network)
+
+
+def test_monotone_features_move_scores_one_way():
+    plain = random_problem(7, n_samples=20, n_features=2, hidden=(3, 2), values=5, n_classes=3)
+    problem = constrain(plain, constraints=Monotone(0, label=1))
+    rng = np.random.default_rng(0)
+    for network in search(problem, sweeps=30):
+        X = rng.normal(size=(50, 2)) * 3
+        scores = network.scores(X)
+        moved = network.scores(X + np.array([2.0, 0.0]))
+        assert (moved[:, 1] >= scores[:, 1]).all()
+        assert (moved[:, [0, 2]] <= scores[:, [0, 2]]).all()
+        assert not path_signs(network.weights, 0)[-1][1][1]
+
+
+def test_a_search_that_finds_nothing_says_what_for():
+    # An exclusive or has no such network with one hidden unit.
+    problem = constrain(xor(hidden=(1,)), constraints=MustClassify([0, 1, 2, 3]))
+    with pytest.raises(NoSolutionError, match=r"MustClassify.*'exact'"):
+        Descent(patience=0.1).train(problem, budget=Budget(seconds=30))
+
+
+def test_without_compiled_code():
+    code = (
+        "from bdnn.constraints import Sparsity, constrain\n"
+        "from tests.constraints.test_search import search\n"
+        "from tests.problems import xor\n"
+        "from bdnn.search.kernels.backend import COMPILED\n"
+        "problem = constrain(xor(weights='continuous'), sparsity=Sparsity(total=8))\n"
+        "assert not COMPILED and search(problem, sweeps=3)\n"
+    )
+    environment = {**os.environ, "BDNN_PURE_NUMPY": "1"}
+    subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=120)
