@@ -1,7 +1,7 @@
 """Descent among networks that keep rules, judged by loss plus penalty.
 
 Rules about weights are bounds and counts that no move breaks. Rules about outputs have prices as
-wrong samples have (:mod:`bdnn.search.walk`): what breaks a row is charged more with every stall
+wrong samples have (:mod:`bdnn.search.walk`): what breaks a row is charged more with every sweep
 (Lagrange multipliers), and only networks that keep all rules are ever returned. Weights with a
 price are taken out where their price is more than they are worth.
 """
@@ -28,8 +28,10 @@ from bdnn.search.walk import Walk
 # Cost of a network that breaks a rule; not infinite, because differences of it are formed.
 _BROKEN = 1e300
 _PASSES, _EXTRA, _LAYER_TRIALS = 2, 6, 2
-# What a broken row's multiplier grows by with every stall, and how much of it a kept row keeps.
-_CHARGE, _KEPT = 1.0, 0.9
+# What a broken row's multiplier grows by with every sweep, or the share of all samples that a row
+# over a single one is charged for, since so many others may speak against it; and how much of its
+# multiplier a kept row keeps.
+_CHARGE, _AGAINST_ALL, _KEPT = 0.5, 0.005, 0.95
 
 
 def search_within(
@@ -94,6 +96,8 @@ class ConstrainedWalk(Walk):
         self.limits = limits
         self._rows, self._lower, self._upper = _output_rows(problem, paired=state.paired)
         self._charges = np.zeros((2, len(self._lower)))
+        terms = np.maximum(np.diff(self._rows.indptr), 1)
+        self._charge = np.maximum(_CHARGE, _AGAINST_ALL * len(problem.inputs) / terms)
         self.best_cost = _BROKEN
         self.best_cost = self._true_cost()
 
@@ -137,13 +141,17 @@ class ConstrainedWalk(Walk):
         network = self.state.to_network()
         return self.problem.objective(network) if self.problem.allows(network) else _BROKEN
 
-    def _move_on(self) -> None:
+    def step(self) -> bool:
+        """Do one sweep and charge for what is broken after it; tell whether a best was found."""
+        found = super().step()
         if len(self._lower):
             on = self.state.arrays.on[self.state.arrays.unit_at[-2] :]
             values = self._rows @ on.T.ravel().astype(float)
             broken = np.stack([values > self._upper + 1e-9, values < self._lower - 1e-9])
-            self._charges = np.where(broken, self._charges + _CHARGE, _KEPT * self._charges)
-        super()._move_on()
+            self._charges = np.where(broken, self._charges + self._charge, _KEPT * self._charges)
+            if broken.any():
+                self._set_prices(self._price)
+        return found
 
     def _set_prices(self, price: FloatArray) -> None:
         super()._set_prices(price)
