@@ -135,6 +135,14 @@ def test_constraints_that_cannot_hold_together_are_named_together():
     assert "per_layer" not in text
 
 
+def test_further_samples_take_no_constraints():
+    model = fit(sparsity=Sparsity(total=4), method="exact")
+    with pytest.raises(ModelError, match="do not train with sparsity"):
+        model.extend(X, Y)
+    with pytest.raises(ModelError, match="do not train with sparsity"):
+        BDNNClassifier(constraints=[Forbid(0)]).partial_fit(X, Y, classes=["no", "yes"])
+
+
 def test_smallest_network_takes_no_constraints():
     from bdnn import smallest_network
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -174,6 +173,7 @@ def train(
         refuse_regressor_options,
         report_training,
     )
+    from bdnn.cli.smallest import fit_smallest
     from bdnn.cli.source import training_samples
 
     _check_numbers(seed=seed, jobs=jobs)
@@ -272,7 +272,7 @@ def train(
     )
     widths_tried: dict[str, Any] = {}
     if smallest:
-        model, widths_tried = _fit_smallest(model, samples, chosen, max_error or 0.0, quiet=quiet)
+        model, widths_tried = fit_smallest(model, samples, chosen, max_error or 0.0, quiet=quiet)
         warned = []
     else:
         warned = _fit(model, samples, chosen, quiet=quiet)
@@ -364,40 +364,6 @@ def _fit(
         )
     model.set_params(callback=None)
     return messages
-
-
-def _fit_smallest(
-    model: BDNNClassifier,
-    samples: Samples,
-    chosen: NDArray[np.intp],
-    max_error: float,
-    *,
-    quiet: bool,
-) -> tuple[BDNNClassifier, dict[str, Any]]:
-    """Find the narrowest network, and what is known of the widths on the way."""
-    from bdnn import smallest_network
-    from bdnn.cli.progress import ProgressDisplay
-
-    display = None if quiet else ProgressDisplay(model.time_limit)
-    started = time.perf_counter()
-    parameters = model.get_params()
-    for name in ("hidden", "start", "callback"):
-        del parameters[name]
-    with display or nullcontext():
-        found = smallest_network(
-            samples.X[chosen],
-            samples.y[chosen],
-            max_error=max_error,
-            feature_names=samples.encoding.feature_names,
-            callback=display,
-            **parameters,
-        )
-    return found.classifier, {
-        "seconds": time.perf_counter() - started,
-        "width": found.width,
-        "insufficient_width": found.insufficient,
-        "widths": [vars(attempt) for attempt in found.attempts],
-    }
 
 
 @contextmanager
