@@ -1,0 +1,232 @@
+"""Options together: a selection in which every value of an option meets every value of another.
+
+``OPTIONS`` is the table: a further option is one more entry, whose values are parameters of the
+classifier. A greedy choice covers all pairs that can be combined; ``refusal`` says which cannot,
+and these have to be refused in one sentence. Every case is compared with enumeration where that can
+tell; with method ``exact`` it is solved by every installed solver, and all have to agree.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from bdnn import BDNNClassifier
+from bdnn.errors import BDNNError, NoSolutionError, UnsupportedFeatureError
+from bdnn.problem import TrainingProblem
+from bdnn.solvers.registry import available_solvers
+from bdnn.training import Auto, Descent
+from tests.oracle import smallest_loss
+from tests.sentences import assert_one_sentence
+from tests.training.test_robust import survives
+
+OPTIONS = {
+    "weights": {name: {"weights": name} for name in ("ternary", "binary", "int:2", "continuous")},
+    "thresholds": {kind: {"thresholds": kind} for kind in ("neuron", "layer", "zero")},
+    "hidden": {
+        "none": {"hidden": ()},
+        "one": {"hidden": (1,)},
+        "two": {"hidden": (2,)},
+        "deep": {"hidden": (1, 1)},
+    },
+    "activation": {
+        "step": {},
+        "sign": {"activation": "sign"},
+        "three": {"activation": "ternary"},
+        "fixed": {"activation": "values:0/1/3@-1/1"},
+    },
+    "ties": {kind: {"ties": kind} for kind in ("score", "first")},
+    "loss": {
+        "equal": {},
+        "whole": {"class_weight": {0: 3, 1: 1}},
+        "fractional": {"class_weight": "balanced"},
+    },
+    "classes": {"two": {}, "three": {"n_classes": 3}},
+    "radius": {
+        "none": {},
+        "linf": {"robust_radius": 0.25, "robust_loss": "pattern"},
+        "l1": {"robust_radius": 0.4, "robust_loss": "pattern", "robust_norm": "l1"},
+        "certified": {"robust_radius": 0.25, "robust_loss": "certified"},
+    },
+    "method": {
+        "exact": {"method": "exact"},
+        "auto": {"method": Auto(patience=100)},
+        "descent": {"method": Descent(objectives=("loss",), patience=0.5)},
+        "local_search": {"method": "local_search"},
+    },
+    "samples": {"at once": {}, "in parts": {"in_parts": True}},
+}
+REASONS = {
+    "samples in parts go on with 'auto', 'exact' and 'descent' only": "cannot go on|robust_radius",
+    "activations are for hidden layers": "activation is for hidden layers",
+    "certified training has a method of its own": "certified",
+    "certified training needs a hidden layer and scores": "certified",
+    "activations are held within a radius by programs": "cannot hold activations",
+    "several values are searched and solved without a radius": "cannot train activation",
+}
+
+
+def refusal(case):
+    """Why a case cannot be, None if it can."""
+    robust, method = case["radius"] != "none", case["method"]
+    steps = case["activation"] == "step"
+    # Two values are steps in other numbers, as long as each unit has its own threshold.
+    as_steps = steps or (case["activation"] == "sign" and case["thresholds"] == "neuron")
+    rules = (
+        (
+            case["samples"] == "in parts" and (robust or method == "local_search"),
+            "samples in parts go on with 'auto', 'exact' and 'descent' only",
+        ),
+        (not steps and case["hidden"] == "none", "activations are for hidden layers"),
+        (
+            case["radius"] == "certified" and method in ("descent", "local_search"),
+            "certified training has a method of its own",
+        ),
+        (
+            case["radius"] == "certified" and (case["hidden"] == "none" or case["ties"] == "first"),
+            "certified training needs a hidden layer and scores",
+        ),
+        (
+            case["radius"] in ("linf", "l1") and method == "descent",
+            "activations are held within a radius by programs",
+        ),
+        (
+            not as_steps and (robust or method == "local_search"),
+            "several values are searched and solved without a radius",
+        ),
+    )
+    return next((reason for holds, reason in rules if holds), None)
+
+
+def takes_long(case):
+    """Whether a search would run until its patience ends, for lack of a proof."""
+    certified = case["radius"] == "certified"  # which has programs of one hidden layer only
+    levels = case["activation"] in ("three", "fixed")
+    return (certified and (case["method"] == "auto" or case["hidden"] == "deep")) or (
+        levels and case["method"] == "auto" and case["samples"] == "in parts"
+    )
+
+
+def solvers_of(case):
+    """Installed solvers; the one that suits best where the method hardly needs any."""
+    return available_solvers() if case["method"] == "exact" else ["auto"]
+
+
+def pairs(case):
+    return {frozenset(pair) for pair in combinations(case.items(), 2)}
+
+
+def covering(seed=0, drawn=4000):
+    """Choose cases until every pair that some case has is covered: always the one with most new."""
+    rng = np.random.default_rng(seed)
+    values = {name: list(entries) for name, entries in OPTIONS.items()}
+    cases = [
+        {name: entries[rng.integers(len(entries))] for name, entries in values.items()}
+        for _ in range(drawn)
+    ]
+    known = [
+        (case, pairs(case)) for case in cases if refusal(case) is None and not takes_long(case)
+    ]
+    missing = set().union(*(found for _, found in known))
+    while missing:
+        case, found = max(known, key=lambda entry: len(entry[1] & missing))
+        missing -= found
+        yield case
+
+
+def refused_cases():
+    """One case for every reason to refuse, plain otherwise."""
+    plain = {name: next(iter(entries)) for name, entries in OPTIONS.items()} | {"hidden": "one"}
+    changes = [
+        dict([first, second])
+        for a, b in combinations(OPTIONS, 2)
+        for first in ((a, value) for value in OPTIONS[a])
+        for second in ((b, value) for value in OPTIONS[b])
+    ]
+    found = {refusal(plain | change): plain | change for change in changes}
+    return [(reason, case) for reason, case in found.items() if reason is not None]
+
+
+def identify(case):
+    return "-".join(case.values())
+
+
+CASES = list(covering())
+
+
+def fitted(case, solver):
+    options = {"scale": None, "time_limit": 100.0, "random_state": 0, "solver": solver}
+    for name, value in case.items():
+        options |= OPTIONS[name][value]
+    n_classes, in_parts = options.pop("n_classes", 2), options.pop("in_parts", False)
+    rng = np.random.default_rng(len(identify(case)))
+    X = rng.integers(-2, 3, (6, 2)).astype(float)
+    y = np.append(np.arange(n_classes), rng.integers(0, n_classes, 6 - n_classes))
+    model = BDNNClassifier(**options)
+    model.fit(X[:4], y[:4]) if in_parts else model.fit(X, y)
+    return model.extend(X[4:], y[4:]) if in_parts else model
+
+
+def problem_of(model):
+    samples = model._samples
+    shape = model.network_.architecture
+    return TrainingProblem.from_samples(shape, samples.values, samples.labels, samples.weight)
+
+
+def can_enumerate(case):
+    is_simple = case["activation"] == "step" or (
+        case["thresholds"] == "neuron" and case["activation"] != "fixed"
+    )
+    return case["radius"] == "none" and (case["weights"] != "continuous" or is_simple)
+
+
+def check(case, model):
+    """What must hold of any result; return what solvers have to agree on."""
+    result, problem = model.result_, problem_of(model)
+    assert result.bound <= result.loss
+    if case["radius"] != "certified":
+        assert result.loss == pytest.approx(problem.loss(model.network_), abs=1e-9)
+    if case["radius"] in ("linf", "l1"):
+        radius = np.full(len(problem.inputs), model.robust_radius)
+        assert survives(model.network_, problem.inputs, radius, case["radius"])
+    if can_enumerate(case):
+        best = smallest_loss(problem)
+        assert result.bound - 1e-9 <= best <= result.loss + 1e-9
+        if case["method"] in ("exact", "auto"):
+            assert result.loss == pytest.approx(best, abs=1e-9)
+    if case["method"] in ("exact", "auto"):
+        assert result.status == "optimal"
+        return result.loss
+    return None
+
+
+@pytest.mark.parametrize("case", CASES, ids=identify)
+def test_options_together(case):
+    losses = set()
+    for solver in solvers_of(case):
+        try:
+            found = check(case, fitted(case, solver))
+        except NoSolutionError:
+            found = "none"
+        except UnsupportedFeatureError as error:
+            assert solver == "cpsat"
+            assert case["weights"] == "continuous" or case["radius"] != "none"
+            assert_one_sentence(error)
+            continue
+        losses.add(found if not isinstance(found, float) else round(found, 9))
+    assert len(losses) == 1
+
+
+@pytest.mark.parametrize(("reason", "case"), refused_cases(), ids=lambda value: str(value)[:40])
+def test_what_cannot_be_combined_is_refused(reason, case):
+    for solver in available_solvers():
+        with pytest.raises(BDNNError, match=REASONS[reason]) as caught:
+            fitted(case, solver)
+        assert_one_sentence(caught.value)
+
+
+def test_the_selection_is_small_and_every_refusal_is_tried():
+    assert len(CASES) < 40
+    assert {reason for reason, _ in refused_cases()} == set(REASONS)
