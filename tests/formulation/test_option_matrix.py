@@ -17,8 +17,10 @@ from bdnn import BDNNClassifier
 from bdnn.errors import BDNNError, NoSolutionError, UnsupportedFeatureError
 from bdnn.problem import TrainingProblem
 from bdnn.solvers.registry import available_solvers
-from bdnn.training import Auto, Descent
-from tests.oracle import smallest_loss
+from bdnn.training import Auto, Budget, Descent
+from bdnn.training.regression import RegressionExact
+from tests.oracle import smallest_loss, smallest_regression_loss
+from tests.problems import regression_problem
 from tests.sentences import assert_one_sentence
 from tests.training.test_robust import survives
 
@@ -118,17 +120,15 @@ def pairs(case):
     return {frozenset(pair) for pair in combinations(case.items(), 2)}
 
 
-def covering(seed=0, drawn=4000):
+def covering(options, is_left_out, *, seed=0, drawn=4000):
     """Choose cases until every pair that some case has is covered: always the one with most new."""
     rng = np.random.default_rng(seed)
-    values = {name: list(entries) for name, entries in OPTIONS.items()}
+    values = {name: list(entries) for name, entries in options.items()}
     cases = [
         {name: entries[rng.integers(len(entries))] for name, entries in values.items()}
         for _ in range(drawn)
     ]
-    known = [
-        (case, pairs(case)) for case in cases if refusal(case) is None and not takes_long(case)
-    ]
+    known = [(case, pairs(case)) for case in cases if not is_left_out(case)]
     missing = set().union(*(found for _, found in known))
     while missing:
         case, found = max(known, key=lambda entry: len(entry[1] & missing))
@@ -153,7 +153,7 @@ def identify(case):
     return "-".join(case.values())
 
 
-CASES = list(covering())
+CASES = list(covering(OPTIONS, lambda case: refusal(case) or takes_long(case)))
 
 
 def fitted(case, solver):
@@ -225,6 +225,43 @@ def test_what_cannot_be_combined_is_refused(reason, case):
         with pytest.raises(BDNNError, match=REASONS[reason]) as caught:
             fitted(case, solver)
         assert_one_sentence(caught.value)
+
+
+REGRESSION = {
+    "weights": {
+        "ternary": {"weights": ["ternary", "int:2"]},
+        "binary": {"weights": ["binary", "ternary"]},
+        "int:2": {"weights": ["int:2", "binary"]},
+        "continuous": {"weights": ["continuous", "ternary"]},
+    },
+    "thresholds": OPTIONS["thresholds"],
+    "hidden": {"one": {"hidden": (1,)}, "two": {"hidden": (2,)}},
+    "loss": {"squared": {}, "absolute": {"kind": "absolute"}, "ridge": {"ridge": 0.5}},
+    "outputs": {"one": {}, "two": {"n_outputs": 2}},
+    "samples": {"equal": {}, "weighted": {"weighted": True}},
+}
+REGRESSION_CASES = list(covering(REGRESSION, lambda case: False, drawn=1000))
+
+
+@pytest.mark.parametrize("case", REGRESSION_CASES, ids=identify)
+def test_options_of_regression_together(case):
+    options = {}
+    for name, value in case.items():
+        options |= REGRESSION[name][value]
+    problem = regression_problem(len(identify(case)), n_samples=5, **options)
+    results = {
+        solver: RegressionExact().train(problem, budget=Budget(seconds=100), solver=solver).result
+        for solver in available_solvers()
+        if solver != "cpsat"
+    }
+    wanted = next(iter(results.values())).loss
+    # Outputs with a bias in common are not enumerated one by one.
+    shares_bias = case["thresholds"] == "layer" and case["outputs"] == "two"
+    if case["weights"] != "continuous" and not shares_bias:
+        wanted = smallest_regression_loss(problem)
+    for result in results.values():
+        assert result.status == "optimal"
+        assert result.loss == pytest.approx(wanted, abs=2 * problem.slack)
 
 
 def test_the_selection_is_small_and_every_refusal_is_tried():
