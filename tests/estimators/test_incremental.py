@@ -54,8 +54,8 @@ def test_extending_gives_the_optimum_of_all_samples(method, seed):
 
 @pytest.mark.parametrize("activation", ["sign", "ternary"])
 def test_extending_with_other_activations(activation):
-    X, y = tables()
-    model = small(activation=activation).fit(X[:6], y[:6]).extend(X[6:], y[6:])
+    X, y = tables(8)
+    model = small(activation=activation).fit(X[:5], y[:5]).extend(X[5:], y[5:])
     assert model.result_.loss == model.result_.bound == optimum(model, X, y)
 
 

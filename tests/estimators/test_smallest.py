@@ -41,7 +41,9 @@ def test_what_cannot_be_reached_is_said():
         bdnn.smallest_network(X, [0, 1, 0, 1], max_width=2, time_limit=6, random_state=0)
 
 
-@pytest.mark.parametrize("options", [{"max_error": -0.1}, {"max_error": 1.0}, {"hidden": (3,)}])
+@pytest.mark.parametrize(
+    "options", [{"max_error": -0.1}, {"max_error": 1.0}, {"hidden": (3,)}, {"loss_limit": 2}]
+)
 def test_bad_options_are_refused(options):
     with pytest.raises(ModelError):
         bdnn.smallest_network(XOR, [0, 1, 1, 0], **options)

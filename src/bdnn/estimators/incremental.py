@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -57,6 +59,10 @@ class KnownSamples:
         weight = None if self.weight is None else self.weight[part]
         scaled = scaler.transform(self.values[part])
         return TrainingProblem.from_samples(architecture, scaled, self.labels[part], weight)
+
+    def checksum(self) -> bytes:
+        """Say whether the user's array is still what it was, in no time."""
+        return hashlib.blake2b(np.ascontiguousarray(self.values).data).digest()
 
     def describe(self, n_classes: int) -> dict[str, Any]:
         """What the certificate says of the samples that the loss counts."""
@@ -171,6 +177,7 @@ class IncrementalMixin:
         -------
         self
         """
+        began = time.perf_counter()
         check_is_fitted(self, "network_")
         architecture = self._check_extendable()
         method, budget = get_method(self.method), self._budget()
@@ -192,26 +199,33 @@ class IncrementalMixin:
             samples.problem(architecture, self.scaler_, part)
             for part in (~samples.held_out, samples.held_out)
         )
+        facts = samples.describe(len(self.classes_))
+        left = max(budget.seconds - (time.perf_counter() - began), 0.1 * budget.seconds)
         self.network_, self.result_ = method.train(
             problem,
             validation=validation if samples.held_out.any() else None,
-            budget=budget,
+            budget=replace(budget, seconds=left),
             solver=self.solver,
             earlier=earlier,
             models=models,
             on_progress=self.callback,
         )
-        self._remember(samples, models, problem)
+        self._remember(samples, models, problem, facts)
         return self
 
     def _remember(
-        self, samples: KnownSamples, models: GrowingModel | None, problem: TrainingProblem
+        self,
+        samples: KnownSamples,
+        models: GrowingModel | None,
+        problem: TrainingProblem,
+        facts: dict[str, Any] | None = None,
     ) -> None:
         """Keep what :meth:`extend` and the certificate need."""
         self._samples: KnownSamples | None = samples
         # A program may be large; it is kept for those who have shown that they will continue it.
         self._models = models
-        self._data_facts = samples.describe(len(self.classes_))
+        self._data_facts = facts or samples.describe(len(self.classes_))
+        self._checksum = samples.checksum()
         constrained = problem if isinstance(problem, ConstrainedProblem) else None
         self._promises: tuple[Any, ...] = tuple(constrained.promises() if constrained else ())
         self._demands: dict[str, Any] = constrained.certificate() if constrained else {}
@@ -256,23 +270,29 @@ class IncrementalMixin:
         """The samples of the last training, checked to be those."""
         samples = self._samples
         if old is not None:
-            if not isinstance(old, tuple | list) or len(old) != 2:
-                raise DataError("old must be the pair (X, y) of the samples trained on: give both.")
-            values = check_features(self, old[0], reset=False)
-            labels = self._known_labels(old[1], len(values))
-            weight = self._weigh(labels, None, fewest_classes=1)
-            samples = KnownSamples(values, labels, None, weight, self._held_out(labels, seed))
-        if samples is None:
+            samples = self._given_again(old, seed)
+            are_same = samples.describe(len(self.classes_)) == self._data_facts
+        elif samples is not None:
+            are_same = samples.checksum() == self._checksum
+        else:
             raise ModelError(
                 "a model that was read from a file does not hold the samples it was trained on: "
                 "give them as old=(X, y), or fit a new model."
             )
-        if samples.describe(len(self.classes_)) != self._data_facts:
+        if not are_same:
             raise DataError(
                 "the samples that the model was trained on must be given as they were, got other "
                 "rows, labels or weights: do not change them before extend, or fit a new model."
             )
         return samples
+
+    def _given_again(self, old: tuple[ArrayLike, ArrayLike], seed: int) -> KnownSamples:
+        if not isinstance(old, tuple | list) or len(old) != 2:
+            raise DataError("old must be the pair (X, y) of the samples trained on: give both.")
+        values = check_features(self, old[0], reset=False)
+        labels = self._known_labels(old[1], len(values))
+        weight = self._weigh(labels, None, fewest_classes=1)
+        return KnownSamples(values, labels, None, weight, self._held_out(labels, seed))
 
     def _joined(
         self,

@@ -122,6 +122,8 @@ def smallest_network(
                 f"{name} cannot be combined with the search for the smallest width, whose proofs "
                 "are about all networks: leave it out, or use Sparsity(units=...)."
             )
+    if parameters.get("loss_limit") is not None:
+        raise ModelError("loss_limit is what max_error stands for here: leave it out.")
     if max_width < 1 or not time_limit > 0:
         raise ModelError(
             f"max_width and time_limit must be positive, got {max_width!r} and {time_limit!r}: "

@@ -128,7 +128,7 @@ class CertifiedModel:
         model = cls(
             architecture,
             program,
-            0.0 if step and top.integer else max(off_margin, least),
+            max(0.0 if step else off_margin, 0.0 if top.integer else least),
             low,
             high,
             labels,
@@ -194,7 +194,22 @@ class CertifiedModel:
                 T[others[self.labels]][..., None],
             ]
             values.append(np.array([-1.0, 1.0]))
-        program.add_rows("lead", interleave(*parts), np.concatenate(values), lower=self.least)
+        program.add_rows(
+            "lead", interleave(*parts), np.concatenate(values), lower=self._least_leads
+        )
+
+    @property
+    def _least_leads(self) -> FloatArray:
+        """Leads that samples need over the other classes, of shape (n_samples, outputs - 1).
+
+        Integer weights without thresholds of their own have ties, which the lower class wins.
+        """
+        others = np.arange(self.architecture.n_outputs - 1)[None]
+        needed = np.full((len(self.labels), others.size), self.least)
+        if self.architecture.weights[-1].integer and self.architecture.thresholds != "neuron":
+            # The others stand in order without the own class: from its place on they are higher.
+            needed[others >= self.labels[:, None]] = 0.0
+        return needed
 
     @property
     def _top_span(self) -> float:
@@ -252,7 +267,7 @@ class CertifiedModel:
             T = _ranked(network.thresholds[1], self.per_one, self.architecture)
             x[self.T] = T
             leads = leads - (T[self.labels][:, None] - T[others])
-        x[self.e] = (leads < self.least).any(axis=1)
+        x[self.e] = (leads < self._least_leads).any(axis=1)
         return x if self.program.violation(x) <= 1e-6 else None
 
 

@@ -36,8 +36,8 @@ class TrainingResult:
     ----------
     status : str
         ``optimal`` only where loss and bound are equal, else why the run ended: ``gap limit``,
-        ``time limit``, ``node limit`` or ``interrupted``, or ``feasible`` where the method has
-        nothing more to try.
+        ``loss limit``, ``time limit``, ``node limit`` or ``interrupted``, or ``feasible`` where the
+        method has nothing more to try.
     loss : float
         The paper's output loss of the network on the (weighted) training samples.
     bound : float

@@ -238,6 +238,7 @@ def train(
             time_limit=time_limit,
             mip_gap=gap,
             loss_limit=loss_limit,
+            node_limit=node_limit,
             random_state=seed,
             n_jobs=jobs,
             **options,
