@@ -59,6 +59,8 @@ def test_a_run_of_ones_own(experiment, tmp_path):
         "figures",
     }
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert "bdnn reproduce own.toml --out out" in (folder / "report.md").read_text()
+    assert str(tmp_path) not in (folder / "report.md").read_text()
     before = (folder / "results.jsonl").read_bytes()
     again = run_json("reproduce", experiment, "--out", folder, "--jobs", 1, "--quiet")
     assert (again["cells"], again["done"], again["failed"]) == (4, 4, 0)
