@@ -7,7 +7,17 @@ import bdnn
 from bdnn.cli import main
 from tests.cli.runner import assert_refused, run
 
-COMMANDS = ["train", "predict", "evaluate", "info", "plot", "datasets", "solvers"]
+COMMANDS = [
+    "train",
+    "predict",
+    "evaluate",
+    "info",
+    "plot",
+    "reproduce",
+    "bench",
+    "datasets",
+    "solvers",
+]
 
 
 def test_version():

@@ -1,4 +1,7 @@
 import json
+import signal
+import subprocess
+import time
 
 import pytest
 
@@ -6,7 +9,7 @@ from bdnn.cli.experiments import duration
 from bdnn.cli.grid_progress import GridProgress, describe
 from bdnn.experiments import names
 from bdnn.experiments.runner import Progress
-from tests.cli.runner import assert_refused, run, run_json, write
+from tests.cli.runner import assert_refused, command, run, run_json, write
 from tests.experiments.tiny import TINY
 
 # Without networks: what is tested here is the command.
@@ -56,10 +59,33 @@ def test_a_run_of_ones_own(experiment, tmp_path):
         "figures",
     }
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert "bdnn reproduce own.toml --out out" in (folder / "report.md").read_text()
+    assert str(tmp_path) not in (folder / "report.md").read_text()
     before = (folder / "results.jsonl").read_bytes()
     again = run_json("reproduce", experiment, "--out", folder, "--jobs", 1, "--quiet")
     assert (again["cells"], again["done"], again["failed"]) == (4, 4, 0)
     assert (folder / "results.jsonl").read_bytes() == before
+
+
+def test_ctrl_c_keeps_what_is_done(tmp_path):
+    # The tree comes first and is soon done, the network never ends.
+    text = SMALL.replace("epochs = 5", "epochs = 100_000_000")
+    dnn = text[text.index("[[methods]]") : text.index('[[methods]]\nname = "tree"')]
+    text = text.replace(dnn, "").replace("[table]", f"{dnn}[table]")
+    path = write(tmp_path / "long.toml", text)
+    results = tmp_path / "out" / "results.jsonl"
+    arguments = ("reproduce", path, "--out", tmp_path / "out", "--jobs", 1, "--quiet")
+    with subprocess.Popen(command(*arguments), stderr=subprocess.PIPE, text=True) as process:
+        while not results.exists() or not results.read_text():
+            assert process.poll() is None
+            time.sleep(0.05)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        told = process.communicate(timeout=60)[1]
+    assert process.returncode == 1
+    assert "what is done is kept" in told
+    assert [json.loads(line)["status"] for line in results.read_text().splitlines()] == ["done"]
+    assert "1 of 4 cells are done" in (tmp_path / "out" / "report.md").read_text()
 
 
 def test_a_report_of_nothing_is_incomplete(experiment, tmp_path):

@@ -13,7 +13,7 @@ import pytest
 from bdnn.errors import DataError
 from bdnn.experiments import ResultFile, plan, read_results, run_cells
 from bdnn.experiments.results import FILENAME
-from tests.experiments.tiny import TINY, tiny
+from tests.experiments.tiny import FACTS, TINY, tiny
 
 
 def measured(folder):
@@ -50,8 +50,10 @@ def test_rows_hold_what_they_depend_on(undisturbed):
 
 
 def test_processes_give_the_same_results(undisturbed, tmp_path):
-    run(tmp_path, jobs=2)
-    assert measured(tmp_path) == measured(undisturbed)
+    cells = plan([tiny(seeds=[0])])
+    run(tmp_path, cells, jobs=2)
+    expected = measured(undisturbed)
+    assert measured(tmp_path) == {key: expected[key] for key in cells}
 
 
 def test_nothing_is_repeated(undisturbed):
@@ -121,15 +123,13 @@ def test_the_time_left_is_estimated_from_the_pace(tmp_path):
     assert progress.newest["label"] == list(cells.values())[-1].label
 
 
-# Without binarized networks, whose compiled code every process would have to load first.
 SCRIPT = """
 import sys
 from pathlib import Path
 from bdnn.experiments import ResultFile, plan, run_cells
-from tests.experiments.tiny import tiny
-cells = {key: cell for key, cell in plan([tiny()]).items() if cell.work["kind"] != "bdnn"}
+from tests.experiments.tiny import FACTS, tiny
 with ResultFile(Path(sys.argv[1])) as file:
-    run_cells(cells, file, jobs=int(sys.argv[2]))
+    run_cells(plan([tiny(FACTS)]), file, jobs=int(sys.argv[2]))
 """
 
 
@@ -139,47 +139,43 @@ def wait_for_rows(folder, count, process):
     while process.poll() is None:
         if path.exists() and path.read_bytes().count(b"\n") >= count:
             return
-        time.sleep(0.01)
+        time.sleep(0.001)
 
 
-@pytest.mark.parametrize(("jobs", "moments"), [(1, (2, 8)), (2, (4,))])
-def test_a_run_that_is_killed_goes_on(jobs, moments, undisturbed, tmp_path):
-    rng = random.Random(jobs)
-    for count in (*moments, None):
+def test_a_run_that_is_killed_goes_on(tmp_path):
+    rng = random.Random(0)
+    # A run with one process is killed, then one with two, and so on; the last one ends by itself.
+    for jobs, count in ((1, 2), (2, 7), (1, 13), (2, None)):
         process = subprocess.Popen(
-            [sys.executable, "-c", SCRIPT, str(tmp_path), str(jobs)], start_new_session=True
+            [sys.executable, "-c", SCRIPT, str(tmp_path / "killed"), str(jobs)],
+            start_new_session=True,
         )
         if count is None:
             assert process.wait(timeout=120) == 0
             break
-        wait_for_rows(tmp_path, count, process)
-        time.sleep(0.05 * rng.random())
+        wait_for_rows(tmp_path / "killed", count, process)
+        time.sleep(0.01 * rng.random())
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    expected = measured(undisturbed)
-    found = measured(tmp_path)
-    assert found == {key: expected[key] for key in found}
-    lines = (tmp_path / FILENAME).read_text().splitlines()
-    assert len(lines) == len(found) == 12
+    run(tmp_path / "undisturbed", plan([tiny(FACTS)]))
+    assert measured(tmp_path / "killed") == measured(tmp_path / "undisturbed")
+    assert len((tmp_path / "killed" / FILENAME).read_text().splitlines()) == 20
 
 
 def test_a_cell_whose_process_dies_fails_and_the_rest_goes_on(tmp_path, monkeypatch):
-    # A fit that kills its process stands for a crash of a library or the lack of memory.
+    # A load that kills its process stands for a crash of a library or the lack of memory.
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
     (tmp_path / "sitecustomize.py").write_text(
         "import os\n"
-        "from sklearn.tree import DecisionTreeClassifier\n"
-        "fit = DecisionTreeClassifier.fit\n"
-        "def crash(self, X, y):\n"
-        "    return os.kill(os.getpid(), 9) if self.random_state == 1 else fit(self, X, y)\n"
-        "DecisionTreeClassifier.fit = crash\n"
+        "from dataclasses import replace\n"
+        "from bdnn.datasets.registry import DATASETS\n"
+        "deadly = replace(DATASETS['boston-housing'], load=lambda: os.kill(os.getpid(), 9))\n"
+        "DATASETS['boston-housing'] = deadly\n"
     )
-    script = SCRIPT.replace("tiny()", "tiny(quick=True, seeds=[0, 1])")
+    script = SCRIPT.replace("tiny(FACTS)", "tiny(FACTS, seeds=[0])")
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path), "2"], timeout=120)
     assert done.returncode == 0
-    rows = list(read_results(tmp_path).values())
-    assert len(rows) == 4
-    for row in rows:
-        crashed = row["work"]["kind"] == "peer" and row["work"]["seed"] == 1
-        assert (row["status"] == "failed") == crashed
-        assert not crashed or "the process died" in row["error"]
+    rows = {row["work"]["data"]: row for row in read_results(tmp_path).values()}
+    assert rows["uniform"]["status"] == "done"
+    assert rows["boston-housing"]["status"] == "failed"
+    assert "the process died" in rows["boston-housing"]["error"]

@@ -69,6 +69,24 @@ seeds = [0]
 grid = { hidden = ["2"] }
 """
 
+# Cells of milliseconds in processes that start at once, because nothing is trained.
+FACTS = """
+title = "Facts"
+seeds = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]
+
+[grid]
+data = ["uniform", "boston-housing"]
+
+[[methods]]
+name = "facts"
+kind = "facts"
+
+[table]
+rows = ["data"]
+columns = ["method", "measure"]
+measures = ["instances", "largest_class"]
+"""
+
 
 def tiny(text=TINY, *, seeds=None, **options):
     experiment = parse_experiment(tomllib.loads(text), "tiny", **options)

@@ -50,9 +50,10 @@ class Request:
 
     @property
     def line(self) -> str:
-        """The command that does the same again."""
-        parts = ["bdnn", self.command, *self.names, *(["--quick"] if self.quick else [])]
-        return shlex.join([*parts, "--out", str(self.out)])
+        """The command that does the same again, without the paths of this machine."""
+        names = [Path(name).name for name in self.names]
+        parts = ["bdnn", self.command, *names, *(["--quick"] if self.quick else [])]
+        return shlex.join([*parts, "--out", self.out.name if self.out else "results"])
 
 
 def run_request(request: Request) -> None:

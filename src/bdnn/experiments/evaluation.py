@@ -33,8 +33,6 @@ def run_cell(work: Mapping[str, Any]) -> dict[str, Any]:
 
 def _samples(work: Mapping[str, Any]) -> tuple[FloatArray, Labels]:
     """All samples; random data are drawn with the seed of the cell."""
-    from sklearn.preprocessing import MinMaxScaler
-
     name = work["data"]
     if name in datasets.names():
         options = {"random_state": work["seed"]} if name == "uniform" else {}
@@ -47,6 +45,8 @@ def _samples(work: Mapping[str, Any]) -> tuple[FloatArray, Labels]:
         samples = Samples.from_table(read_table(name), None)
         X, labels = samples.X, samples.y
     if work["split"]["scale"] == "minmax":
+        from sklearn.preprocessing import MinMaxScaler
+
         X = MinMaxScaler().fit_transform(X)
     return X, np.unique(labels, return_inverse=True)[1]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import time
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -193,7 +194,7 @@ def fit_dnn(
     best, kept = np.inf, network
     for _ in range(int(wanted["epochs"])):
         began = time.perf_counter()
-        network.partial_fit(inputs, y, classes=classes)
+        _one_epoch(network, inputs, y, classes)
         curves["epoch_seconds"].append(time.perf_counter() - began)
         curves["train_error"].append(100 * (1 - float(network.score(inputs, y))))
         if validation:
@@ -203,6 +204,16 @@ def fit_dnn(
                 best, kept = error, copy.deepcopy(network)
     facts = {"train_accuracy": 100 * float(kept.score(inputs, y))}
     return Fitted(make_pipeline(scaler, kept), facts, {}, curves)
+
+
+def _one_epoch(network: Any, inputs: FloatArray, y: Labels, classes: Labels) -> None:
+    """Train for an epoch; scikit-learn makes a warning of Ctrl-C, which is undone here."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="Training interrupted by user")
+        try:
+            network.partial_fit(inputs, y, classes=classes)
+        except UserWarning as warning:
+            raise KeyboardInterrupt from warning
 
 
 def fit_peer(X: FloatArray, y: Labels, *, model: str, seed: int) -> Fitted:

@@ -75,11 +75,12 @@ def _panel(
 ) -> list[str]:
     lines = {name: _kept(points, log) for name, points in panel.lines.items()}
     xs = [x for points in lines.values() for x, _ in points]
-    horizontal = _ticks(min(xs, default=0.0), max(xs, default=1.0))
+    first, last = min(xs, default=0.0), max(xs, default=1.0)
+    horizontal = [tick for tick in _ticks(first, last) if first <= tick <= last]
     right, bottom = _WIDTH - _RIGHT, _HEIGHT - _BOTTOM
 
     def across(x: float) -> float:
-        return _LEFT + (right - _LEFT) * _share(x, horizontal[0], horizontal[-1])
+        return _LEFT + (right - _LEFT) * _share(x, first, last)
 
     def up(y: float) -> float:
         low, high = vertical[0], vertical[-1]
