@@ -57,7 +57,7 @@ def plot(
     as_json: JsonOption = False,
 ) -> None:
     """Draw a model: loss and bound against time, weights, or decision regions of two features."""
-    from bdnn.cli.model import read_classifier
+    from bdnn.cli.model import read_classifier, read_record
     from bdnn.cli.output import check_writable
 
     given = {"DATA": data, "--layer": layer, "--shape": shape, "--features": features}
@@ -67,7 +67,7 @@ def plot(
     if path.suffix.lower() not in _FORMATS:
         raise DataError(f"--out must end in {', '.join(_FORMATS)}, got {path}: choose one.")
     check_writable(path)
-    record = read_classifier(model)
+    record = read_classifier(model) if what == "regions" else read_record(model)
     if what == "regions":
         figure = _regions(record, data, features, target=target, header=header)
     else:
