@@ -52,6 +52,15 @@ def test_info_shows_a_regressor(model):
     assert "classes" not in text
 
 
+def test_progress_and_weights_are_drawn_and_regions_refused(model, table, tmp_path):
+    pytest.importorskip("matplotlib")
+    for what in ("progress", "weights"):
+        done = run("plot", model, "--what", what, "--out", tmp_path / f"{what}.png")
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / f"{what}.png").exists()
+    assert_refused(run("plot", model, table, "--what", "regions"), "regressor")
+
+
 def test_rules_are_written(model, tmp_path):
     done = run("export", model, "--to", "rules", "--out", tmp_path / "rules.txt")
     assert done.returncode == 0, done.stderr

@@ -21,7 +21,7 @@ from bdnn.errors import InfeasibleError
 from bdnn.problem import TrainingProblem
 from bdnn.solvers.registry import available_solvers
 from bdnn.training import Exact
-from bdnn.training.base import Budget
+from bdnn.training.budget import Budget
 from tests.constraints.enumeration import all_networks
 
 # Eight samples on five inputs, an exclusive or and one input with samples of both classes.

@@ -15,7 +15,7 @@ from bdnn.errors import NoSolutionError
 from bdnn.problem import TrainingProblem
 from bdnn.search.constrained import search_within
 from bdnn.training import Auto, Descent, Exact
-from bdnn.training.base import Budget
+from bdnn.training.budget import Budget
 from tests.constraints.demands import constrained
 from tests.problems import random_problem, xor
 from tests.strategies import architectures, problems_with_networks

@@ -26,7 +26,7 @@ def test_a_lifted_network_breaks_no_row_and_keeps_its_loss(case, tangents):
     problem = regression_problem(2, n_samples=10, **case)
     if tangents and problem.kind == "absolute":
         pytest.skip("only squares have tangents")
-    network = build(problem, np.random.default_rng(0), lambda _: False)
+    network = build(problem, np.random.default_rng(0))
     model = RegressionModel.build(problem, tangents=tangents)
     if tangents:
         rng = np.random.default_rng(1)

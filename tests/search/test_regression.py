@@ -76,7 +76,7 @@ def test_fits_sweeps_and_kicks_are_what_they_say(kind, weights):
     problem = regression_problem(3, n_samples=30, n_features=3, hidden=(4,), weights=weights,
                                  kind=kind)  # fmt: skip
     rng = np.random.default_rng(1)
-    network = build(problem, rng, lambda _: False)
+    network = build(problem, rng)
     fitted = refit(problem, network)
     assert problem.loss(fitted) <= problem.loss(network) + 1e-12
     for _ in range(3):
@@ -91,7 +91,7 @@ def test_the_last_layer_is_fitted_exactly(kind):
         5, n_samples=25, n_features=3, hidden=(3,), weights=["ternary", "continuous"], kind=kind
     )
     rng = np.random.default_rng(0)
-    network = refit(problem, build(problem, rng, lambda _: False))
+    network = refit(problem, build(problem, rng))
     for _ in range(300):
         W = np.clip(network.weights[-1] + 0.1 * rng.normal(size=(1, 3)), -1, 1)
         t = network.thresholds[-1] + 0.1 * rng.normal(size=1)
@@ -106,7 +106,7 @@ def test_gains_of_lower_units_are_differences_of_losses(kind):
     problem = regression_problem(
         7, n_samples=12, hidden=(3, 2), weights="continuous", kind=kind, n_outputs=2
     )
-    state = RegressionState(problem, build(problem, np.random.default_rng(0), lambda _: False),
+    state = RegressionState(problem, build(problem, np.random.default_rng(0)),
                             np.random.default_rng(1))  # fmt: skip
     gains = state.gains(0, 1)
     losses = []

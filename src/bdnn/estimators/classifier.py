@@ -34,7 +34,8 @@ from bdnn.problem import TrainingProblem
 from bdnn.scaling import Scaler
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
-from bdnn.training.base import AbstractMethod, Budget, is_number
+from bdnn.training.base import AbstractMethod
+from bdnn.training.budget import Budget, is_number
 from bdnn.training.registry import get_method
 from bdnn.training.result import Progress, TrainingResult
 

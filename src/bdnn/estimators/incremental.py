@@ -24,7 +24,8 @@ from bdnn.network import Network
 from bdnn.problem import TrainingProblem
 from bdnn.scaling import Scaler
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import AbstractMethod, Budget, ProgressHandler
+from bdnn.training.base import AbstractMethod, ProgressHandler
+from bdnn.training.budget import Budget
 from bdnn.training.incremental import Earlier
 from bdnn.training.registry import get_method
 from bdnn.training.result import TrainingResult

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -31,7 +32,7 @@ from bdnn.regression_problem import RegressionProblem
 from bdnn.scaling import Scaler, TargetScaler
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
-from bdnn.training.base import Budget, is_number
+from bdnn.training.budget import Budget, is_number
 from bdnn.training.regression.base import RegressionMethod
 from bdnn.training.regression.registry import get_regression_method
 from bdnn.training.regression.smoothing import smoothed
@@ -41,6 +42,8 @@ from bdnn.training.result import Progress, TrainingResult
 # replaced by the smooth fit, and a ridge of so many samples, or of this share of a few samples.
 _SMOOTHING = 0.9
 _RIDGE, _RIDGE_SHARE = 10.0, 0.03
+# Samples beyond which noise averages out by itself and a fit of a part of them has less to say.
+_MANY = 5000
 
 
 class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: ignore[misc]
@@ -71,8 +74,8 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
     smoothing : float or "auto", default "auto"
         Part of every target, from 0 to 1, that is replaced by a smooth fit of all targets before
         training (kernel ridge regression), so that noise is not learnt; loss and bound are then
-        about these targets. ``"auto"`` is 0.9 with methods ``auto`` and ``descent`` and the squared
-        loss, and 0 otherwise.
+        about these targets. ``"auto"`` is 0.9 with methods ``auto`` and ``descent``, the squared
+        loss and up to 5000 samples, and 0 otherwise.
     method : str or method object, default "auto"
         ``"descent"`` searches; ``"exact"`` solves a mixed-integer program; ``"auto"`` searches and
         lets a solver go on where the problem is small.
@@ -189,6 +192,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
         -------
         self
         """
+        started = time.perf_counter()
         values = check_features(self, X, reset=True)
         y = check_targets(y, len(values))
         targets = y.reshape(len(y), -1)
@@ -212,7 +216,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
         total = float(len(values) if weight is None else weight.sum())
         automatic = 0.0 if plain else min(_RIDGE, _RIDGE_SHARE * total)
         self.ridge_ = automatic if isinstance(self.ridge, str) else float(self.ridge)
-        automatic = 0.0 if plain else _SMOOTHING
+        automatic = 0.0 if plain or len(values) > _MANY else _SMOOTHING
         self.smoothing_ = automatic if isinstance(self.smoothing, str) else float(self.smoothing)
         self.input_names_ = choose_names(self, feature_names)
         self.n_outputs_ = targets.shape[1]
@@ -242,14 +246,18 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
         if self.smoothing_:
             with threadpool_limits(budget.threads, "blas"):
                 problem = smoothed(given, self.smoothing_, np.random.default_rng(budget.seed))
+        prepared = time.perf_counter() - started
+        left = max(budget.seconds - prepared, 0.01 * budget.seconds)
         self.network_, result = method.train(
             problem,
-            budget=budget,
+            budget=replace(budget, seconds=left),
             solver=self.solver,
             start=self.start,
             on_progress=self.callback,
         )
-        self.result_: TrainingResult = replace(result, error=given.error(self.network_))
+        self.result_: TrainingResult = replace(
+            result, error=given.error(self.network_), seconds=result.seconds + prepared
+        )
         warn_if_stopped(self.result_)
         return self
 

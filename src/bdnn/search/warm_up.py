@@ -74,7 +74,7 @@ def _run_regression() -> None:
     for kind in ("squared", "absolute"):
         shape = Architecture.create(2, 1, hidden=(2,), weights="continuous", output="identity")
         problem = RegressionProblem.from_samples(shape, X, y, kind=kind)
-        sweep(problem, build(problem, rng, lambda _: False), rng, lambda: False)
+        sweep(problem, build(problem, rng), rng, lambda: False)
 
 
 _MOVES = BackgroundLoad(_run_every_move, name="bdnn-compile")

@@ -1,7 +1,8 @@
 """Training methods: each takes a training problem and returns a network with its result."""
 
 from bdnn.training.auto import Auto
-from bdnn.training.base import AbstractMethod, Budget, Recorder
+from bdnn.training.base import AbstractMethod, Recorder
+from bdnn.training.budget import Budget
 from bdnn.training.certified import Certified, CertifiedProblem
 from bdnn.training.data_splitting import DataSplitting
 from bdnn.training.descent import Descent

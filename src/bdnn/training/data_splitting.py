@@ -24,7 +24,8 @@ from bdnn.program import IndexArray
 from bdnn.search.warm_up import wait_until_ready
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
-from bdnn.training.base import AbstractMethod, Recorder, is_number
+from bdnn.training.base import AbstractMethod, Recorder
+from bdnn.training.budget import is_number
 from bdnn.training.result import Trained
 from bdnn.training.robust import promised, settled
 from bdnn.training.splitting.batches import BatchKind, Sampler

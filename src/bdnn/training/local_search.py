@@ -37,7 +37,8 @@ from bdnn.training.alternation import (
     move_units,
     pattern_bound,
 )
-from bdnn.training.base import AbstractMethod, Recorder, is_number
+from bdnn.training.base import AbstractMethod, Recorder
+from bdnn.training.budget import is_number
 from bdnn.training.result import Trained
 from bdnn.training.robust import promised, settled
 from bdnn.training.splitting.robust_start import robust_start

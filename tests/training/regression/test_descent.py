@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bdnn.errors import ModelError, UnsupportedFeatureError
-from bdnn.training.base import Budget
+from bdnn.training.budget import Budget
 from bdnn.training.regression import RegressionDescent, get_regression_method
 from bdnn.training.regression.levels import level_bound
 from bdnn.training.regression.smoothing import smoothed
@@ -49,6 +49,17 @@ def test_a_search_on_tiny_data_comes_near_the_optimum(seed):
     found = RegressionDescent().train(problem, budget=Budget(seconds=60)).result.loss
     wanted = smallest_regression_loss(problem)
     assert wanted - 1e-9 <= found <= wanted + 0.2 * (problem.slack / problem.tolerance)
+
+
+def test_without_compiled_code_units_are_drawn(monkeypatch):
+    monkeypatch.setattr(
+        "bdnn.training.regression.descent.wait_for_regression", lambda wants_stop: False
+    )
+    problem = regression_problem(2, n_samples=40, hidden=(6, 5), weights="continuous")
+    network, result = RegressionDescent().train(problem, budget=Budget(seconds=60))
+    assert result.status == "time limit"
+    assert "not loaded" in result.message
+    assert problem.loss(network) < problem.loss(problem.constant_network())
 
 
 def test_a_start_is_kept_or_improved():

@@ -6,7 +6,7 @@ import pytest
 
 from bdnn.errors import UnsupportedFeatureError
 from bdnn.solvers.registry import available_solvers
-from bdnn.training.base import Budget
+from bdnn.training.budget import Budget
 from bdnn.training.regression import RegressionAuto, RegressionExact
 from tests.oracle import smallest_regression_loss
 from tests.problems import regression_problem

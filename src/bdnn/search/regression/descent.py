@@ -13,12 +13,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from bdnn.activation import weighted_sums
 from bdnn.errors import UnsupportedFeatureError
 from bdnn.network import Network
 from bdnn.regression_problem import RegressionProblem
 from bdnn.search.regression.refit import refit
 from bdnn.search.regression.state import RegressionState
 from bdnn.search.regression.unit import Unit, UnitSearch
+from bdnn.search.starts.simple import nearest_weights
 
 _PROPOSALS, _LATER_PROPOSALS = 8, 3
 # Features below a unit that are tried by themselves.
@@ -38,13 +40,20 @@ def check_architecture(problem: RegressionProblem) -> None:
         )
 
 
-def build(problem: RegressionProblem, rng: np.random.Generator, on_network: Listener) -> Network:
+def build(
+    problem: RegressionProblem,
+    rng: np.random.Generator,
+    on_network: Listener = lambda _: False,
+    wants_stop: Callable[[], bool] = lambda: False,
+) -> Network:
     """Build a network unit by unit; ``on_network`` is told of it and may end the building."""
     if problem.kind == "absolute":
-        begin = build(squared(problem), rng, lambda network: on_network(refit(problem, network)))
+        begin = build(
+            squared(problem), rng, lambda network: on_network(refit(problem, network)), wants_stop
+        )
         return refit(problem, begin)
     shape = problem.architecture
-    network = refit(problem, problem.constant_network())
+    network = problem.constant_network()
     for depth in range(1, len(shape.hidden) + 1):
         # The layers so far as a network of their own, its last hidden layer to be built.
         part = replace(
@@ -61,12 +70,35 @@ def build(problem: RegressionProblem, rng: np.random.Generator, on_network: List
                 (*network.thresholds[:-1], *begin.thresholds[-2:]),
             )
         is_last = depth == len(shape.hidden)
-        network = _grow(stage, begin, rng, on_network if is_last else lambda _: False)
+        listener = on_network if is_last else lambda _: False
+        network = _grow(stage, begin, rng, listener, wants_stop)
     return network
 
 
+def draw(problem: RegressionProblem, rng: np.random.Generator) -> Network:
+    """Draw hidden units at random, which needs no compiled code, and fit the last layer."""
+    shape = problem.architecture
+    values, weights, thresholds = problem.inputs, [], []
+    for units, kind in zip(shape.hidden, shape.weights, strict=False):
+        W = nearest_weights(rng.uniform(-1.0, 1.0, (units, values.shape[1])), kind)
+        t = np.zeros(units)
+        if shape.thresholds == "neuron":
+            # Through a random input each.
+            t = (W * values[rng.integers(len(values), size=units)]).sum(axis=1)
+        weights.append(W)
+        thresholds.append(t)
+        values = (weighted_sums(values, W) >= t).astype(float)
+    last = problem.constant_network()
+    network = Network(shape, (*weights, last.weights[-1]), (*thresholds, last.thresholds[-1]))
+    return refit(problem, network)
+
+
 def _grow(
-    problem: RegressionProblem, network: Network, rng: np.random.Generator, on_network: Listener
+    problem: RegressionProblem,
+    network: Network,
+    rng: np.random.Generator,
+    on_network: Listener,
+    wants_stop: Callable[[], bool],
 ) -> Network:
     """Choose the units of the last hidden layer one by one."""
     state = RegressionState(problem, network, rng)
@@ -80,11 +112,13 @@ def _grow(
             if best is None or found.gain > best.gain:
                 best = found
         if best is not None:
-            state.put(unit, search.polish(best), search)
-        if (unit + 1) % every == 0 or unit == width - 1:
+            state.put(unit, search.polish(best))
+        ends = wants_stop()
+        if (unit + 1) % every == 0 or unit == width - 1 or ends:
             state.refit()
-            if on_network(state.network()):
-                break
+            ends = on_network(state.network()) or ends
+        if ends:
+            break
     return state.network()
 
 
@@ -130,7 +164,7 @@ def _visit(state: RegressionState, layer: int, unit: int) -> bool:
             best = search.polish(found)
     if not best.gain > now.gain + 1e-9 * abs(now.gain):
         return False
-    state.put(unit, best, search)
+    state.put(unit, best)
     return True
 
 
@@ -148,7 +182,7 @@ def kick(problem: RegressionProblem, network: Network, rng: np.random.Generator)
         search = state.search(unit)
         found = search.propose()
         if found is not None:
-            state.put(unit, found, search)
+            state.put(unit, found)
     state.refit()
     return state.network()
 

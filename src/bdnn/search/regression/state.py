@@ -13,6 +13,8 @@ from bdnn.search.regression.unit import Unit, UnitSearch
 
 # Coordinates of a unit of a lower layer, or under the absolute loss, that one visit tries.
 _MOST_COORDINATES = 16
+# Inputs that the choice of a unit looks at; more hardly change it.
+_MOST_INPUTS = 10_000
 
 
 class RegressionState:
@@ -69,16 +71,18 @@ class RegressionState:
         return np.asarray(self.problem.targets - values[self.problem.group])
 
     def search(self, unit: int) -> UnitSearch:
-        """Set up the choice of a unit of the last hidden layer, for squared losses."""
-        problem = self.problem
-        left = self.residuals() + np.outer(self.on[-1][unit], self.weights[-1][:, unit])
-        if self.rules[4]:
-            left = left - np.average(left, axis=0, weights=problem.weight)
-        weight = problem.weight[:, None]
-        layer = len(self.on) - 1
+        """Set up the choice of a unit of the last hidden layer, for squared losses.
+
+        Of many inputs some stand for all, drawn anew for every unit.
+        """
+        problem, layer = self.problem, len(self.on) - 1
+        values, moments = self.below(layer), self._moments(unit)
+        if (count := len(moments)) > _MOST_INPUTS:
+            rows = self.rng.choice(count, size=_MOST_INPUTS, replace=False)
+            values, moments = values[:, rows], moments[rows] * (count / _MOST_INPUTS)
         return UnitSearch(
-            self.below(layer),
-            np.hstack([weight, weight * left]),
+            values,
+            moments,
             problem.price,
             self.rules,
             problem.architecture.weights[layer],
@@ -86,11 +90,20 @@ class RegressionState:
             self.rng,
         )
 
-    def put(self, unit: int, found: Unit, search: UnitSearch) -> None:
+    def _moments(self, unit: int) -> FloatArray:
+        """Weights of the inputs, and weighted residuals without a unit."""
+        left = self.residuals() + np.outer(self.on[-1][unit], self.weights[-1][:, unit])
+        if self.rules[4]:
+            left = left - np.average(left, axis=0, weights=self.problem.weight)
+        weight = self.problem.weight[:, None]
+        return np.hstack([weight, weight * left])
+
+    def put(self, unit: int, found: Unit) -> None:
         """Put a unit into the last hidden layer, with the output weights that suit it."""
+        every = self._moments(unit)
         self.set_unit(len(self.on) - 1, unit, found.weights, found.threshold)
-        moments = search.moments[self.on[-1][unit] > 0].sum(axis=0)
-        total, weight = moments[0], float(search.moments[:, 0].sum())
+        moments = every[self.on[-1][unit] > 0].sum(axis=0)
+        total, weight = moments[0], float(every[:, 0].sum())
         damping = (total * (1 - total / weight) if self.rules[4] else total) + self.rules[0]
         kind = self.problem.architecture.weights[-1]
         a = moments[1:] / damping if damping > 1e-12 * weight else 0.0 * moments[1:]

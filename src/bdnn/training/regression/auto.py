@@ -38,16 +38,16 @@ class RegressionAuto(RegressionDescent):
         problem = recorder.problem
         choose_engine(problem, solver, threads=1, seed=0)
         search = RegressionSearch.prepare(recorder, self)
-        ended = search.run(seconds=_SEARCH_SHARE * recorder.remaining)
+        is_small = program_size(problem) <= _LARGEST_PROGRAM
+        ended = search.run(seconds=(_SEARCH_SHARE if is_small else 1.0) * recorder.remaining)
         engine, message = "", search.message
-        if not recorder.stopping:
-            if program_size(problem) <= _LARGEST_PROGRAM:
-                exact = RegressionSolve.prepare(recorder, solver, self.eps)
-                ended = exact.run(seconds=recorder.remaining, patience=self.patience)
-                engine, message = exact.solver_name, exact.message
-                if ended == "feasible" and not recorder.is_close:
-                    message = message or "the run ended because more time had stopped paying"
-            else:
-                message = "the program is too large for a proof, so that only the search ran"
+        if is_small and not recorder.stopping:
+            exact = RegressionSolve.prepare(recorder, solver, self.eps)
+            ended = exact.run(seconds=recorder.remaining, patience=self.patience)
+            engine, message = exact.solver_name, exact.message
+            if ended == "feasible" and not recorder.is_close:
+                message = message or "the run ended because more time had stopped paying"
+        elif search.is_compiled and ended == "feasible":
+            message = "the program is too large for a proof, so that only the search ran"
         message = "" if recorder.is_close else message
         return recorder.verdict(self.name, ended=ended, solver=engine, message=message)

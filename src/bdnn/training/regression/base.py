@@ -10,7 +10,8 @@ from bdnn.errors import UnsupportedFeatureError
 from bdnn.network import Network
 from bdnn.regression_problem import RegressionProblem
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import Budget, ProgressHandler, RunRecord, check_nodes, check_start
+from bdnn.training.base import ProgressHandler, RunRecord, check_nodes, check_start
+from bdnn.training.budget import Budget
 from bdnn.training.result import Progress, Trained
 
 RegressionRecord = RunRecord[RegressionProblem]

@@ -11,11 +11,11 @@ from threadpoolctl import threadpool_limits
 
 from bdnn.errors import ModelError
 from bdnn.network import Network
-from bdnn.search.regression.descent import build, check_architecture, kick, sweep
+from bdnn.search.regression.descent import build, check_architecture, draw, kick, sweep
 from bdnn.search.regression.refit import refit
 from bdnn.search.warm_up import wait_for_regression
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import is_number
+from bdnn.training.budget import is_number
 from bdnn.training.regression.base import RegressionMethod, RegressionRecord
 from bdnn.training.regression.levels import level_bound
 from bdnn.training.result import Trained
@@ -23,6 +23,8 @@ from bdnn.training.result import Trained
 _PHASE = "search"
 # A sweep that gains less than this share of the loss is the last before a kick.
 _WORTHWHILE = 1e-4
+# Forward passes over all samples after the last moment at which a search can stop.
+_LAST_PASSES = 4
 # Kicks without gain before a search ends, where inputs times units are few.
 _MANY_KICKS, _FEW_CELLS = 20, 100
 
@@ -61,6 +63,7 @@ class RegressionSearch:
         self.patience = patience
         self.kicks = kicks
         self.message = ""
+        self.is_compiled = True
         self._rng = np.random.default_rng(recorder.budget.seed)
 
     @classmethod
@@ -80,21 +83,24 @@ class RegressionSearch:
     def run(self, *, seconds: float) -> str:
         """Search from the user's network or a new one; return why the search ended."""
         recorder = self.recorder
-        deadline = recorder.seconds + seconds
+        deadline = recorder.seconds + seconds - _LAST_PASSES * recorder.pass_seconds
         raise_bound(recorder)
 
         def wants_stop() -> bool:
             return recorder.heartbeat(_PHASE) or recorder.stopping or recorder.seconds > deadline
 
         if not wait_for_regression(wants_stop):
+            self.is_compiled = False
             self.message = (
                 "the compiled search was not loaded when its time was over (the first search on a "
-                "machine compiles for about half a minute), so that hardly anything was tried"
+                "machine compiles for about half a minute), so that hidden units were only drawn"
             )
+            if not recorder.interrupted:
+                recorder.offer(draw(recorder.problem, self._rng), _PHASE)
             return "time limit"
         with threadpool_limits(recorder.budget.threads, "blas"):
             self._search(wants_stop)
-        return "time limit" if recorder.remaining <= 0 else "feasible"
+        return "time limit" if recorder.seconds > deadline else "feasible"
 
     def _search(self, wants_stop: Callable[[], bool]) -> None:
         recorder, problem = self.recorder, self.recorder.problem
@@ -104,7 +110,7 @@ class RegressionSearch:
             return wants_stop()
 
         if recorder.given is None:
-            build(problem, self._rng, listen)
+            build(problem, self._rng, listen, wants_stop)
         if not problem.architecture.hidden:
             recorder.offer(refit(problem, self.best), _PHASE)
             return

@@ -14,8 +14,8 @@ from bdnn.activation import FloatArray
 from bdnn.regression_problem import RegressionProblem
 
 _MOST_CENTRES = 400
-# Samples on which the width and the penalty are chosen.
-_MOST_ROWS = 2000
+# Samples that are fitted, and samples predicted at once.
+_MOST_ROWS, _CHUNK = 2000, 4096
 # Widths as multiples of the number of features, penalties as multiples of the mean weight.
 _WIDTHS = (0.03, 0.1, 0.3, 1.0)
 _PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
@@ -52,23 +52,28 @@ def smooth_targets(
     mass = weight / weight.mean()
     rows = rng.permutation(len(X))[:_MOST_ROWS]
     centres = X[rows[:_MOST_CENTRES]]
-    best = (np.inf, _WIDTHS[0], _PENALTIES[0])
+    best = (np.inf, _WIDTHS[0] / X.shape[1], _PENALTIES[0])
     for width in _WIDTHS:
-        features = _features(X[rows], centres, width)
+        gamma = width / X.shape[1]
+        features = _kernel(X[rows], centres, gamma) @ _root(centres, gamma)
         for penalty, error in _errors(features, deviation[rows], mass[rows]):
-            best = min(best, (error, width, penalty))
-    _, width, penalty = best
-    features = _features(X, centres, width)
-    slopes = _ridge(features, deviation, mass, penalty)
-    return np.asarray(mean + features @ slopes)
+            best = min(best, (error, gamma, penalty))
+    _, gamma, penalty = best
+    root = _root(centres, gamma)
+    features = _kernel(X[rows], centres, gamma) @ root
+    slopes = root @ _ridge(features, deviation[rows], mass[rows], penalty)
+    fitted = [
+        _kernel(X[first : first + _CHUNK], centres, gamma) @ slopes
+        for first in range(0, len(X), _CHUNK)
+    ]
+    return np.asarray(mean + np.concatenate(fitted))
 
 
-def _features(X: FloatArray, centres: FloatArray, width: float) -> FloatArray:
-    """Features whose products are the kernel, exactly so among the centres (Nystroem)."""
-    gamma = width / X.shape[1]
+def _root(centres: FloatArray, gamma: float) -> FloatArray:
+    """Turn kernels with the centres into features whose products are the kernel (Nystroem)."""
     values, vectors = np.linalg.eigh(_kernel(centres, centres, gamma))
     keep = values > 1e-8 * values[-1]
-    return np.asarray(_kernel(X, centres, gamma) @ (vectors[:, keep] / np.sqrt(values[keep])))
+    return np.asarray(vectors[:, keep] / np.sqrt(values[keep]))
 
 
 def _kernel(A: FloatArray, B: FloatArray, gamma: float) -> FloatArray:
