@@ -112,6 +112,7 @@ def test_the_price_of_boston_is_a_target(tmp_path):
         (TABLE, ("--activation", "sign"), ("--activation is for classifiers",)),
         (TABLE, ("--robust-radius", "0.1"), ("--robust-radius is for classifiers",)),
         (TABLE, ("--method", "local_search"), ("method of a regressor",)),
+        (TABLE, ("--method", "descent", "--node-limit", "9"), ("node_limit is for one program",)),
         (TABLE, ("--ridge", "much"), ("--ridge must be a number",)),
     ],
 )

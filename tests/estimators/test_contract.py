@@ -11,7 +11,7 @@ from bdnn import BDNNClassifier, BDNNRegressor
 # finds within a time limit is not the same twice.
 ESTIMATORS = [
     BDNNClassifier(hidden=(50,), time_limit=8.0, random_state=0),
-    BDNNRegressor(hidden=(4,), method="descent", time_limit=20.0, random_state=0),
+    BDNNRegressor(hidden=(4,), method="descent", time_limit=60.0, random_state=0),
 ]
 
 EXPECTED_FAILURES = {
