@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
@@ -17,32 +16,36 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from bdnn.activation import Activation, FloatArray
 from bdnn.architecture import Architecture, WeightSet
 from bdnn.constraints.base import AbstractConstraint
-from bdnn.constraints.context import Context
-from bdnn.constraints.problem import ConstrainedProblem, constrain
 from bdnn.constraints.regularizer import Regularizer
 from bdnn.constraints.sparsity import Sparsity
-from bdnn.errors import DataError, ModelError, ModelFileError
-from bdnn.estimators.common import check_calls, choose_names, plain_parameter
+from bdnn.errors import DataError, ModelError
+from bdnn.estimators.common import check_calls, choose_names
+from bdnn.estimators.demands import demanded
 from bdnn.estimators.incremental import IncrementalMixin, KnownSamples
+from bdnn.estimators.model_file import ModelFileMixin
 from bdnn.estimators.robust import RobustnessMixin
 from bdnn.estimators.robust_training import RobustTraining
 from bdnn.estimators.validation import check_features, check_weights
-from bdnn.export.json import ModelRecord, write_model
 from bdnn.formulation.growth import GrowingModel
 from bdnn.network import Network
-from bdnn.problem import TrainingProblem
 from bdnn.scaling import Scaler
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
 from bdnn.training.base import AbstractMethod
 from bdnn.training.budget import Budget, is_number
 from bdnn.training.registry import get_method
-from bdnn.training.result import Progress, TrainingResult
+from bdnn.training.result import Progress
 
 _BLOCK_ENTRIES = 1 << 17
 
 
-class BDNNClassifier(IncrementalMixin, RobustnessMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BDNNClassifier(
+    IncrementalMixin,
+    RobustnessMixin,
+    ModelFileMixin,
+    ClassifierMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """A binarized deep neural network trained by mixed-integer optimisation.
 
     Every unit is 1 iff its weighted inputs reach its threshold, else 0. Training minimises
@@ -261,7 +264,7 @@ class BDNNClassifier(IncrementalMixin, RobustnessMixin, ClassifierMixin, BaseEst
             )
             scaled = self.scaler_.transform(values)
             method = robust.with_radii(method, problem, scaled, ~held_out)
-        problem = self._constrained(problem, values, labels)
+        problem = demanded(self, problem, values, labels)
         self.network_, self.result_ = method.train(
             problem,
             validation=validation if held_out.any() else None,
@@ -319,77 +322,6 @@ class BDNNClassifier(IncrementalMixin, RobustnessMixin, ClassifierMixin, BaseEst
         scores = self.network_.scores(scaled)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def save(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        extra: Mapping[str, Any] | None = None,
-        promises: Sequence[Mapping[str, Any]] = (),
-    ) -> None:
-        """Write the fitted model to a JSON file.
-
-        Parameters
-        ----------
-        path : path
-        extra : mapping, optional
-            Plain data to keep with the model.
-        promises : sequence of mappings
-            What else ``bdnn check`` should find true, each with its ``kind``; see the format of
-            model files.
-        """
-        check_is_fitted(self, "network_")
-        settings = {
-            key: plain_parameter(value) for key, value in self.get_params(deep=False).items()
-        }
-        settings["has_column_names"] = hasattr(self, "feature_names_in_")
-        record = ModelRecord(
-            "classifier",
-            self.network_,
-            self.scaler_,
-            tuple(
-                label.item() if isinstance(label, np.generic) else label for label in self.classes_
-            ),
-            self.input_names_,
-            settings,
-            self.result_.to_dict(),
-            dict(extra or {}),
-            self._certificate(promises),
-        )
-        write_model(record, path)
-
-    @classmethod
-    def from_record(cls, record: ModelRecord) -> BDNNClassifier:
-        """Make a fitted classifier of what a model file holds."""
-        settings = dict(record.settings)
-        has_column_names = settings.pop("has_column_names", False)
-        try:
-            model = cls(**settings)
-            model.result_ = TrainingResult.from_dict(record.result)
-        except (TypeError, KeyError) as error:
-            raise ModelFileError(
-                f"the model file has settings that are not known ({error})."
-            ) from error
-        if len(record.classes) != record.network.architecture.n_outputs:
-            raise ModelFileError("the model file does not have one class per output.")
-        model.network_ = record.network
-        model.scaler_ = record.scaler
-        model.classes_ = np.array(record.classes)
-        model.n_features_in_ = record.network.architecture.n_features
-        model.input_names_ = record.feature_names
-        if has_column_names:
-            model.feature_names_in_ = np.array(record.feature_names, dtype=object)
-        model.extra_ = dict(record.extra)
-        model._data_facts = dict(record.certificate.get("data", {}))
-        model._promises = tuple(record.certificate.get("promises", ()))
-        model._samples = None
-        model._models = None
-        model._demands = {
-            key: value
-            for key, value in record.certificate.items()
-            if key in ("constraints", "penalty")
-        }
-        return model
-
     def _encode_labels(self, y: ArrayLike, n_samples: int) -> NDArray[np.intp]:
         """Learn the classes; return every sample's index among them."""
         self.classes_, codes = np.unique(self._check_labels(y, n_samples), return_inverse=True)
@@ -422,46 +354,6 @@ class BDNNClassifier(IncrementalMixin, RobustnessMixin, ClassifierMixin, BaseEst
                 f"({self.classes_[present].tolist()[0]!r}): check the target column."
             )
         return weight
-
-    def _constrained(
-        self,
-        problem: TrainingProblem,
-        values: FloatArray,
-        labels: NDArray[np.intp],
-    ) -> TrainingProblem:
-        """Put what is asked of networks on the problem; names and rows are those of ``fit``."""
-        if not self._is_constrained():
-            return problem
-        context = Context.of_samples(
-            problem,
-            values,
-            self.scaler_.transform(values),
-            labels,
-            names=self.input_names_,
-            classes=self.classes_.tolist(),
-        )
-        found = constrain(
-            problem,
-            context,
-            sparsity=self.sparsity,
-            regularizer=self.regularizer,
-            constraints=self.constraints,
-        )
-        if isinstance(found, ConstrainedProblem) and type(problem) is not TrainingProblem:
-            raise ModelError(
-                f"robust_loss='{self.robust_loss}' cannot be combined with {found.demands}: use "
-                "robust_loss='pattern', which keeps first-layer activations."
-            )
-        return found
-
-    def _is_constrained(self) -> bool:
-        """Whether anything is asked of networks besides a small loss."""
-        some = [self.sparsity, self.regularizer, self.constraints]
-        return any(value is not None and value not in ((), []) for value in some)
-
-    def _certificate(self, promises: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-        kept = [*self._promises, *(dict(promise) for promise in promises)]
-        return {"data": self._data_facts, "promises": kept, **self._demands}
 
     def _held_out(self, labels: NDArray[np.intp], seed: int) -> NDArray[np.bool_]:
         """Which samples are kept for validation: the wanted share of every class, at random."""

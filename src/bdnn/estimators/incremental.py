@@ -17,6 +17,7 @@ from bdnn.architecture import Architecture
 from bdnn.constraints.problem import ConstrainedProblem
 from bdnn.errors import DataError, ModelError
 from bdnn.estimators.common import warn_if_stopped
+from bdnn.estimators.demands import is_demanding
 from bdnn.estimators.validation import check_features, check_weights
 from bdnn.export.certificate import describe_data
 from bdnn.formulation.growth import GrowingModel
@@ -97,7 +98,6 @@ class IncrementalMixin:
     _budget: Callable[[], Budget]
     _check_labels: Callable[[ArrayLike, int], NDArray[Any]]
     _fit_samples: Callable[..., Self]
-    _is_constrained: Callable[[], bool]
     _held_out: Callable[[NDArray[np.intp], int], BoolArray]
     _weigh: Callable[..., FloatArray | None]
 
@@ -250,7 +250,7 @@ class IncrementalMixin:
         return kept
 
     def _check_unconstrained(self) -> None:
-        if self._is_constrained():
+        if is_demanding(self):
             raise ModelError(
                 "partial_fit and extend do not train with sparsity, regularizer or constraints: "
                 "fit a new model with all samples."
