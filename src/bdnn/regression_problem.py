@@ -189,17 +189,24 @@ class RegressionProblem:
         )
 
     def constant_network(self) -> Network:
-        """Make a network whose hidden units are off wherever they can be, at the best constant.
+        """Make a network whose units take their first value where they can, at the best constant.
 
-        Without thresholds they are on; then weights of 0, where the set has them, give the value 0.
+        Without thresholds they cannot; then weights of 0, where the set has them, give the value 0.
         """
         shape = self.architecture
         weights, thresholds = [], []
-        for inputs, units, kind in zip(shape.widths, shape.widths[1:], shape.weights, strict=False):
-            W = np.full((units, inputs), 0.0 if kind.zero else 1.0)
-            reach = np.abs(W).sum(axis=1) * max(1.0, float(np.abs(self.inputs).max(initial=0.0)))
-            weights.append(W)
-            thresholds.append(np.zeros(units) if shape.thresholds == "zero" else reach + 0.5)
+        largest = float(np.abs(self.inputs).max(initial=0.0))
+        for k, kind in enumerate(shape.weights):
+            units, inputs, rule = shape.widths[k + 1], shape.widths[k], shape.activation_of(k)
+            weights.append(np.full((units, inputs), 0.0 if kind.zero else 1.0))
+            limits = rule.offsets
+            if shape.thresholds != "zero":
+                # Beyond every sum, and at the distances that the activation may ask for.
+                reach = weights[-1][0].sum() * max(1.0, largest)
+                limits = limits - limits[0] + reach + 0.5
+            limits = np.tile(limits, (units, 1))
+            thresholds.append(limits[:, 0] if rule.n_thresholds == 1 else limits)
+            largest = float(np.abs(rule.values).max())
         if shape.thresholds != "zero":
             thresholds[-1] = -self.best_shift(weighted_outputs(weights, self))
         return Network(shape, tuple(weights), tuple(thresholds))
@@ -224,9 +231,11 @@ class RegressionProblem:
 
 
 def weighted_outputs(weights: list[FloatArray], problem: RegressionProblem) -> FloatArray:
-    """Sums of the outputs where every hidden unit is off."""
-    if problem.architecture.hidden:
-        return np.zeros((len(problem.inputs), problem.architecture.n_outputs))
+    """Sums of the outputs where every hidden unit takes its first value."""
+    shape = problem.architecture
+    if shape.hidden:
+        lowest = shape.activation_of(len(shape.hidden) - 1).values[0]
+        return np.tile(lowest * weights[-1].sum(axis=1), (len(problem.inputs), 1))
     return np.asarray(problem.inputs @ weights[-1].T)
 
 

@@ -109,7 +109,8 @@ def test_the_price_of_boston_is_a_target(tmp_path):
         (TABLE.replace("2.5", "inf", 1), (), ("infinite",)),
         (TABLE, ("--target", "cost"), ("cost",)),
         (TABLE, ("--class-weight", "balanced"), ("--class-weight is for classifiers",)),
-        (TABLE, ("--activation", "sign"), ("--activation is for classifiers",)),
+        (TABLE, ("--activation", "tanh"), ("activation must be",)),
+        (TABLE, ("--activation", "sign", "--method", "descent"), ("activation 'sign'",)),
         (TABLE, ("--robust-radius", "0.1"), ("--robust-radius is for classifiers",)),
         (TABLE, ("--method", "local_search"), ("method of a regressor",)),
         (TABLE, ("--method", "descent", "--node-limit", "9"), ("node_limit is for one program",)),
@@ -119,6 +120,24 @@ def test_the_price_of_boston_is_a_target(tmp_path):
 def test_bad_input_is_refused(content, options, parts, tmp_path):
     path = write(tmp_path / "table.csv", content)
     assert_refused(run("train", path, "--regression", "--quiet", *options), *parts)
+
+
+def test_units_of_several_values(tmp_path):
+    table = write(
+        tmp_path / "table.csv", "a,price\n" + "".join(f"{a},{a // 2}\n" for a in range(6))
+    )
+    path = tmp_path / "model.json"
+    options = ("--ridge", 0, "--smoothing", 0, "--hidden", 1, "--activation", "levels:3")
+    summary = run_json(
+        "train", table, "--regression", *options, "--quiet", "--test-size", 0, "--out", path
+    )
+    assert summary["status"] == "optimal"
+    assert summary["loss"] == pytest.approx(0.0, abs=1e-5)
+    assert "a solver alone ran" in summary["message"]
+    assert run_json("evaluate", path, table)["r2"] == pytest.approx(1.0)
+    told = run_json("info", path)
+    assert told["activation"] == ["levels:3"]
+    assert "0 below" in told["rules"]
 
 
 def test_options_of_regression_need_the_flag(table):

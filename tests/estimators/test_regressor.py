@@ -136,6 +136,8 @@ def test_bad_targets_are_refused_in_one_sentence(y, message):
         ({"time_limit": 0}, "time_limit must be"),
         ({"n_jobs": 0}, "n_jobs must not be 0"),
         ({"thresholds": "layer"}, "thresholds='layer'"),
+        ({"activation": "tanh"}, "activation must be"),
+        ({"activation": "sign", "method": "descent"}, "activation 'sign'"),
         ({"method": "exact", "solver": "cpsat"}, "'cpsat' cannot handle"),
         ({"start": "somewhere"}, "start must be a network"),
         ({"method": "descent", "node_limit": 5}, "node_limit is for one program"),
@@ -173,6 +175,17 @@ def test_weights_may_be_chosen_per_layer():
     assert model.score(X, Y) > 0.8
     hidden = make(weights="binary", method="descent").fit(X, Y).network_.architecture.weights
     assert [kind.name for kind in hidden] == ["binary", "continuous"]
+
+
+@pytest.mark.parametrize("activation", ["levels:3", bdnn.Activation((-1, 0, 2), (-0.5, 0.5))])
+def test_units_of_several_values_are_saved_and_loaded(activation, tmp_path):
+    few, y = X[:8], np.round(X[:8, 0])
+    model = make(hidden=(1,), activation=activation, method="exact").fit(few, y)
+    assert model.network_.architecture.activations == (bdnn.Activation.parse(activation),)
+    model.save(tmp_path / "model.json")
+    again = bdnn.load(tmp_path / "model.json")
+    assert np.array_equal(again.predict(X), model.predict(X))
+    assert bdnn.Activation.parse(again.activation) == bdnn.Activation.parse(activation)
 
 
 @pytest.mark.parametrize("y", [Y, np.column_stack([Y, -Y])], ids=["one output", "two outputs"])

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from bdnn.formulation.regression_model import RegressionModel
+from bdnn.regression_problem import RegressionProblem
 from bdnn.search.regression.descent import build
 from tests.problems import regression_problem
+from tests.strategies import any_activation, architectures, networks, samples
 
 CASES = [
     {},
@@ -50,6 +56,33 @@ def test_a_lifted_network_breaks_no_row_and_keeps_its_loss(case, tangents):
     )
 
 
+numbers = architectures(max_hidden=2, min_hidden=1, activation=any_activation).map(
+    lambda shape: replace(shape, output="identity")
+)
+
+
+@given(numbers.flatmap(lambda shape: networks(st.just(shape))), st.data())
+@settings(max_examples=100)
+def test_units_of_several_values_break_no_row(network, data):
+    shape = network.architecture
+    X = data.draw(samples(shape.n_features, 2))[0]
+    # Targets near the network's own values, so that its errors are among those worth modelling.
+    targets = network.values(X) + 0.25 * np.cos(np.arange(len(X)))[:, None]
+    problem = RegressionProblem.from_samples(shape, X, targets)
+    if problem.loss(network) > problem.loss(problem.constant_network()):
+        return
+    model = RegressionModel.build(problem)
+    start = model.lift(network)
+    if start is None:
+        assert model.margin > 0  # only where data do not give one
+        return
+    assert model.program.violation(start) <= 1e-6
+    assert model.program.objective(start) == pytest.approx(problem.loss(network), abs=1e-9)
+    np.testing.assert_allclose(
+        model.read(start).values(problem.inputs), network.values(problem.inputs), atol=1e-9
+    )
+
+
 def test_row_counts_are_those_of_the_documentation():
     problem = regression_problem(2, n_samples=9, hidden=(3,), weights=["ternary", "continuous"])
     m, d = len(problem.inputs), 3
@@ -73,6 +106,8 @@ def test_one_output_needs_no_negative_weights():
     assert not RegressionModel.build(problem, signed=False).signed
     assert not RegressionModel.build(regression_problem(2, n_outputs=2)).signed
     assert not RegressionModel.build(regression_problem(2, thresholds="zero")).signed
+    assert RegressionModel.build(regression_problem(2, activation="levels:3")).signed
+    assert not RegressionModel.build(regression_problem(2, activation="values:0/1/3")).signed
 
 
 def test_tangents_are_only_for_squares():

@@ -67,12 +67,17 @@ def test_the_conflict_bound_is_the_best_function_of_the_inputs(kind):
 
 @pytest.mark.parametrize("thresholds", ["neuron", "layer", "zero"])
 @pytest.mark.parametrize("weights", ["ternary", "binary", "continuous"])
-@pytest.mark.parametrize("hidden", [(), (2,), (2, 3)])
-def test_a_constant_network_always_exists(thresholds, weights, hidden):
-    problem = regression_problem(1, hidden=hidden, weights=weights, thresholds=thresholds)
+@pytest.mark.parametrize(
+    ("hidden", "activation"),
+    [((), "step"), ((2,), "step"), ((2, 3), "step"), ((2, 3), ["levels:4", "values:-3/-1@-1"])],
+)
+def test_a_constant_network_always_exists(thresholds, weights, hidden, activation):
+    problem = regression_problem(
+        1, hidden=hidden, weights=weights, thresholds=thresholds, activation=activation
+    )
     network = problem.constant_network()
     values = network.values(problem.inputs)
-    if weights != "binary" or (hidden and thresholds != "zero"):
+    if weights != "binary" or (hidden and thresholds != "zero"):  # binary weights have no 0
         assert np.ptp(values) == 0
     if thresholds != "zero" and weights != "binary":
         mean = np.average(problem.targets[:, 0], weights=problem.weight)

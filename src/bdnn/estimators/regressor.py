@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from bdnn.activation import FloatArray
+from bdnn.activation import Activation, FloatArray
 from bdnn.architecture import Architecture, WeightSet
 from bdnn.errors import ModelError, ModelFileError
 from bdnn.estimators.common import (
@@ -49,7 +49,8 @@ _MANY = 5000
 class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: ignore[misc]
     """A network of step units below identity outputs, trained by mixed-integer optimisation.
 
-    Hidden units are 1 iff their weighted inputs reach their thresholds, else 0. Outputs are
+    Hidden units are 1 iff their weighted inputs reach their thresholds, else 0, or take one of
+    more values likewise. Outputs are
     weighted sums of the last hidden units with a bias. Training minimises
 
         sum_i sum_l (e_il / s_l)^2 + ridge sum_l |a_l|^2    or    sum_i sum_l |e_il| / s_l
@@ -67,6 +68,9 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
         last one included. Sets as in :class:`~bdnn.BDNNClassifier`.
     thresholds : {"neuron", "layer", "zero"}, default "neuron"
         Of hidden units; and the outputs' biases likewise. ``"layer"`` is for method ``"exact"``.
+    activation : str, Activation or sequence of these, default "step"
+        Values of the hidden units, as in :class:`~bdnn.BDNNClassifier`. Other values than 0 and 1
+        are for methods ``"exact"`` and ``"auto"``, which is a solver alone then.
     loss : {"squared", "absolute"}, default "squared"
     ridge : float or "auto", default "auto"
         Weight of the penalty, in samples. ``"auto"`` is 10, or 3 % of the samples if that is less,
@@ -135,6 +139,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
         hidden: int | Sequence[int] = (50,),
         weights: str | WeightSet | Sequence[str | WeightSet] = "ternary",
         thresholds: str = "neuron",
+        activation: str | Activation | Sequence[str | Activation] = "step",
         loss: str = "squared",
         ridge: float | str = "auto",
         smoothing: float | str = "auto",
@@ -154,6 +159,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
         self.hidden = hidden
         self.weights = weights
         self.thresholds = thresholds
+        self.activation = activation
         self.loss = loss
         self.ridge = ridge
         self.smoothing = smoothing
@@ -227,7 +233,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
         self.target_scaler_ = TargetScaler.fit(
             targets,
             weights=architecture.weights[-1],
-            width=architecture.widths[-2],
+            width=architecture.widths[-2] * _span(architecture),
             sample_weight=weight,
         )
         scaled = self.scaler_.transform(values)
@@ -242,6 +248,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
             ridge=self.ridge_,
             tolerance=self.tolerance,
         )
+        method.check_supports(given)
         problem = given
         if self.smoothing_:
             with threadpool_limits(budget.threads, "blas"):
@@ -333,6 +340,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
             hidden=self.hidden,
             weights=weights,
             thresholds=self.thresholds,
+            activation=self.activation,
             output="identity",
         )
 
@@ -357,3 +365,9 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
                 f"tolerance must be above 0 and below 1, got {self.tolerance!r}: give for example "
                 "1e-6."
             )
+
+
+def _span(architecture: Architecture) -> int:
+    """Difference of the largest and the smallest value of a unit below the outputs."""
+    values = architecture.activation_of(len(architecture.hidden) - 1).values
+    return values[-1] - values[0]

@@ -16,6 +16,7 @@ are those of 0/1 variables, see `mccormick`, weighed by what a threshold adds to
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -24,6 +25,7 @@ from bdnn.activation import Activation, BoolArray, FloatArray
 from bdnn.architecture import ThresholdKind, WeightSet
 from bdnn.formulation.bounds import LayerBounds
 from bdnn.formulation.weights import TOLERANCE, LayerWeights
+from bdnn.network import Network
 from bdnn.program import IndexArray, Program
 from bdnn.scaling import grid_step
 
@@ -181,6 +183,42 @@ Layer = LayerWeights | LayerLevels
 def steps_of(layer: Layer) -> LayerWeights:
     """A layer as one of steps."""
     return layer.steps if isinstance(layer, LayerLevels) else layer
+
+
+def switches_of(network: Network, layers: Sequence[Layer], inputs: FloatArray) -> list[BoolArray]:
+    """Which units of every layer are on, or which of their thresholds are reached."""
+    taken = network.activations(inputs)[: len(layers)]
+    if not network.architecture.activations:
+        return taken
+    sums = network.preactivations(inputs)
+    return [
+        layer.switches(sums[k], network.thresholds[k]) if isinstance(layer, LayerLevels) else on
+        for k, (layer, on) in enumerate(zip(layers, taken, strict=True))
+    ]
+
+
+def turn_round(
+    weights: list[FloatArray],
+    thresholds: list[FloatArray],
+    on: BoolArray,
+    rule: Activation,
+) -> BoolArray:
+    """Make the single output's weights non-negative by turning round units below it.
+
+    A unit turned round reaches its thresholds from the other end: its value v becomes
+    v_0 + v_L - v, which the output's threshold takes up. Weights and thresholds are changed in
+    their lists; the switches of the last hidden layer are returned.
+    """
+    flip = weights[-1][0] < 0
+    total = rule.values[0] + rule.values[-1]
+    thresholds[-1] = thresholds[-1] - total * np.minimum(weights[-1], 0.0).sum(axis=1)
+    weights[-1] = np.abs(weights[-1])
+    weights[-2] = np.where(flip[:, None], -weights[-2], weights[-2])
+    limits = thresholds[-2].reshape(len(flip), -1)
+    limits = np.where(flip[:, None], -limits[:, ::-1], limits)
+    thresholds[-2] = limits.reshape(thresholds[-2].shape)
+    reached = on.reshape(len(on), *limits.shape)
+    return np.where(flip[:, None], ~reached[..., ::-1], reached).reshape(on.shape)
 
 
 def on_steps_below(layer: Layer, below: Activation) -> Layer:

@@ -20,6 +20,8 @@ from bdnn.formulation.custom import CustomRows
 from bdnn.formulation.discrete import (
     LayerLevels,
     on_steps_below,
+    switches_of,
+    turn_round,
     unit_of_levels,
     value_range,
     weighed_products,
@@ -35,6 +37,7 @@ from bdnn.formulation.weights import LayerWeights, weight_range
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
 from bdnn.program import IndexArray, Program
+from bdnn.regression_problem import RegressionProblem
 
 DEFAULT_EPS = 1e-4
 
@@ -233,7 +236,7 @@ class NetworkModel:
 
     def lift(self, network: Network) -> FloatArray | None:
         """Turn a network into a start, None if it cannot keep the model's margin or groups."""
-        on = self._switches(network)
+        on = switches_of(network, self.layers, self.problem.inputs)
         first = np.unique(self.groups, return_index=True)[1]
         if not (on[0] == on[0][first][self.groups]).all():
             return None
@@ -243,7 +246,7 @@ class NetworkModel:
             weights[-1], thresholds[-1], on[-1] = self._better_output(network, on[-1])
         if self.reductions.signed:
             rule = self.problem.architecture.activation_of(len(self.layers) - 2)
-            _turn_round(weights, thresholds, on, rule)
+            on[-2] = turn_round(weights, thresholds, on[-2], rule)
         values = self.problem.inputs
         start = np.full(self.program.n_variables, math.nan)
         problem = self.problem
@@ -263,22 +266,6 @@ class NetworkModel:
             values = layer.values(on[k]) if isinstance(layer, LayerLevels) else on[k].astype(float)
         return start if all(block.lift(start) for block in self.demands) else None
 
-    def _switches(self, network: Network) -> list[BoolArray]:
-        """Which units, or which of their thresholds, are reached in every layer."""
-        inputs = self.problem.inputs
-        if not network.architecture.activations:
-            return network.activations(inputs)
-        return [
-            layer.switches(sums, t) if isinstance(layer, LayerLevels) else taken
-            for layer, sums, taken, t in zip(
-                self.layers,
-                network.preactivations(inputs),
-                network.activations(inputs),
-                network.thresholds,
-                strict=True,
-            )
-        ]
-
     def _better_output(
         self, network: Network, on: BoolArray
     ) -> tuple[FloatArray, FloatArray, BoolArray]:
@@ -291,7 +278,7 @@ class NetworkModel:
 
 
 def bounds_of_sums(
-    problem: TrainingProblem,
+    problem: TrainingProblem | RegressionProblem,
     k: int,
     weights: WeightSet,
     shape: tuple[int, int],
@@ -331,26 +318,3 @@ def _complement_pair(W: FloatArray, t: FloatArray, *, exact: bool) -> tuple[Floa
     """
     below = t if exact else np.nextafter(t, -np.inf)
     return np.vstack([-W, W]), np.concatenate([-below, t])
-
-
-def _turn_round(
-    weights: list[FloatArray],
-    thresholds: list[FloatArray],
-    on: list[BoolArray],
-    rule: Activation,
-) -> None:
-    """Make the single output's weights non-negative by turning round hidden units.
-
-    A unit turned round reaches its thresholds from the other end: its value v becomes
-    v_0 + v_L - v, which the output's threshold takes up.
-    """
-    flip = weights[-1][0] < 0
-    total = rule.values[0] + rule.values[-1]
-    thresholds[-1] = thresholds[-1] - total * np.minimum(weights[-1], 0.0).sum(axis=1)
-    weights[-1] = np.abs(weights[-1])
-    weights[-2] = np.where(flip[:, None], -weights[-2], weights[-2])
-    limits = thresholds[-2].reshape(len(flip), -1)
-    limits = np.where(flip[:, None], -limits[:, ::-1], limits)
-    thresholds[-2] = limits.reshape(thresholds[-2].shape)
-    reached = on[-2].reshape(len(on[-2]), *limits.shape)
-    on[-2] = np.where(flip[:, None], ~reached[..., ::-1], reached).reshape(on[-2].shape)

@@ -1,6 +1,7 @@
 """Identity outputs and their loss: the last layer of the exact model of regression.
 
-    value:     v_il = sum_j s_ilj - t_l,   s_ilj = a_lj u_ij   (McCormick, all four rows)
+    value:     v_il = sum_j s_ilj - t_l,   s_ilj = a_lj u_ij   (McCormick, all four rows;
+               above units of other values weighed as in `discrete`)
     residual:  e_il = v_il - y_il
     squared:   minimise sum w_i p_l e_il^2 + ridge sum p_l a_lj^2
     absolute:  minimise sum w_i p_l f_il,  f >= e,  f >= -e
@@ -17,6 +18,7 @@ import numpy as np
 
 from bdnn.activation import FloatArray
 from bdnn.formulation.bounds import LayerBounds
+from bdnn.formulation.discrete import on_steps_below, weighed_products
 from bdnn.formulation.mccormick import Products
 from bdnn.formulation.weights import LayerWeights
 from bdnn.program import IndexArray, Program, interleave
@@ -45,7 +47,9 @@ class OutputValues:
         shape = problem.architecture
         number, weights = shape.n_layers, shape.weights[-1]
         width = shape.widths[-2]
-        largest = 1.0 if u is not None else float(np.abs(problem.inputs).max(initial=0.0))
+        below = shape.activation_of(len(shape.hidden) - 1)
+        inputs = problem.inputs if u is None else np.array(below.values)
+        largest = float(np.abs(inputs).max(initial=0.0))
         # The best bias leaves no output entirely above or below its targets.
         reach = weights.limit * width * largest
         low, high = float(problem.targets.min()) - reach, float(problem.targets.max()) + reach
@@ -66,9 +70,15 @@ class OutputValues:
             coefficients = np.broadcast_to(problem.inputs[:, None, :], terms.shape)
         else:
             needed = np.ones((len(u), shape.n_outputs), dtype=bool)
-            products = Products.add(program, layer, u, needs_upper=needed, needs_lower=needed)
-            terms = products.s
-            coefficients = np.ones(terms.shape)
+            products = Products.add(
+                program,
+                on_steps_below(layer, below),
+                u,
+                needs_upper=needed,
+                needs_lower=needed,
+            )
+            terms, weighed = weighed_products(products.s, layer.W, below, 1.0)
+            coefficients = np.broadcast_to(weighed, terms.shape)
         if layer.t is not None:
             bias = np.broadcast_to(layer.t[:, None], (*terms.shape[:2], 1))
             terms = np.concatenate([terms, bias], axis=-1)

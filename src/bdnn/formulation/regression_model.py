@@ -1,4 +1,4 @@
-"""The exact model of regression: step layers, identity outputs, and the loss, as one program."""
+"""The exact model of regression: hidden layers, identity outputs, and the loss, as one program."""
 
 from __future__ import annotations
 
@@ -8,13 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from bdnn.activation import FloatArray, weighted_sums
-from bdnn.formulation.bounds import LayerBounds, layer_bounds
+from bdnn.formulation.discrete import (
+    Layer,
+    LayerLevels,
+    on_steps_below,
+    switches_of,
+    turn_round,
+    weighed_products,
+)
 from bdnn.formulation.layers import Steps
 from bdnn.formulation.mccormick import Products
-from bdnn.formulation.model import DEFAULT_EPS
+from bdnn.formulation.model import DEFAULT_EPS, bounds_of_sums
 from bdnn.formulation.regression import OutputValues, RegressionLoss
-from bdnn.formulation.robust import first_layer_bounds
-from bdnn.formulation.weights import LayerWeights, weight_range
+from bdnn.formulation.weights import LayerWeights
 from bdnn.network import Network
 from bdnn.program import Program
 from bdnn.regression_problem import RegressionProblem
@@ -30,7 +36,7 @@ class RegressionModel:
     ----------
     problem : RegressionProblem
     program : Program
-    layers, steps : tuples of LayerWeights and Steps
+    layers, steps : tuples of LayerWeights or LayerLevels, and of Steps
         One of each per hidden layer.
     products : tuple of Products
         One per hidden layer but the first.
@@ -38,12 +44,12 @@ class RegressionModel:
     loss : RegressionLoss
     signed : bool
         Whether the output's weights are not negative: with one output and thresholds per neuron a
-        unit with a negative weight can be turned round.
+        unit with a negative weight can be turned round, if its values lie symmetrically.
     """
 
     problem: RegressionProblem
     program: Program
-    layers: tuple[LayerWeights, ...]
+    layers: tuple[Layer, ...]
     steps: tuple[Steps, ...]
     products: tuple[Products, ...]
     outputs: OutputValues
@@ -74,35 +80,48 @@ class RegressionModel:
         """
         shape = problem.architecture
         signed = (
-            signed and bool(shape.hidden) and shape.n_outputs == 1 and shape.thresholds == "neuron"
+            signed
+            and bool(shape.hidden)
+            and shape.n_outputs == 1
+            and shape.thresholds == "neuron"
+            and shape.activation_of(len(shape.hidden) - 1).is_reversible
         )
         program = Program()
         n_inputs = len(problem.inputs)
-        everywhere = np.ones((n_inputs, 1), dtype=bool)
-        layers: list[LayerWeights] = []
+        layers: list[Layer] = []
         steps: list[Steps] = []
         products: list[Products] = []
         for k, width in enumerate(shape.hidden, start=1):
-            bounds = _hidden_bounds(problem, k, eps)
-            layer = LayerWeights.add(
-                program,
-                k,
-                (width, shape.widths[k - 1]),
-                shape.weights[k - 1],
-                shape.thresholds,
-                bounds,
-                signed=False,
+            weights, size = shape.weights[k - 1], (width, shape.widths[k - 1])
+            rule, below = shape.activation_of(k - 1), shape.activation_of(k - 2)
+            bounds = bounds_of_sums(
+                problem, k, weights, (n_inputs, size[1]), None, signed=False, eps=eps
             )
-            step = Steps.add_activations(program, layer, n_inputs)
-            needed = np.broadcast_to(everywhere, step.u.shape)
-            if k == 1:
-                terms, values = layer.W[None, :, :], (problem.inputs / bounds.unit)[:, None, :]
+            layer: Layer
+            if rule.is_step:
+                layer = LayerWeights.add(
+                    program, k, size, weights, shape.thresholds, bounds, signed=False
+                )
+                step = Steps.add_activations(program, layer, n_inputs)
             else:
+                layer = LayerLevels.add(program, k, size, weights, shape.thresholds, bounds, rule)
+                step = Steps.add_activations(program, layer.steps, n_inputs)
+                layer.add_levels(program, step.u)
+            if k == 1:
+                terms, values = step.layer.W[None, :, :], (problem.inputs / bounds.unit)[:, None, :]
+            else:
+                needed = np.ones((n_inputs, width), dtype=bool)
                 product = Products.add(
-                    program, layer, steps[-1].u, needs_upper=needed, needs_lower=needed
+                    program,
+                    on_steps_below(layer, below),
+                    steps[-1].u,
+                    needs_upper=needed,
+                    needs_lower=needed,
                 )
                 products.append(product)
-                terms, values = product.s, np.ones(1)
+                terms, values = weighed_products(product.s, layer.W, below, bounds.unit)
+                terms = np.repeat(terms, rule.n_thresholds, axis=1)
+            needed = np.ones(step.u.shape, dtype=bool)
             step.add_rows(program, terms, values, needs_active=needed, needs_inactive=needed)
             layers.append(layer)
             steps.append(step)
@@ -133,15 +152,11 @@ class RegressionModel:
 
     def lift(self, network: Network) -> FloatArray | None:
         """Turn a network into a start, None if it cannot keep the model's margin or ranges."""
-        on = network.activations(self.problem.inputs)[:-1]
+        on = switches_of(network, self.layers, self.problem.inputs)
         weights, thresholds = list(network.weights), list(network.thresholds)
         if self.signed:
-            flip = weights[-1][0] < 0
-            sign = np.where(flip, -1.0, 1.0)
-            thresholds[-1] = thresholds[-1] - np.minimum(weights[-1], 0.0).sum(axis=1)
-            weights[-1] = np.abs(weights[-1])
-            weights[-2], thresholds[-2] = weights[-2] * sign[:, None], thresholds[-2] * sign
-            on[-1] = on[-1] ^ flip
+            rule = network.architecture.activation_of(len(self.layers) - 1)
+            on[-1] = turn_round(weights, thresholds, on[-1], rule)
         start = np.full(self.program.n_variables, math.nan)
         values = self.problem.inputs
         for k, layer in enumerate(self.layers):
@@ -151,32 +166,8 @@ class RegressionModel:
             self.steps[k].lift(start, on[k])
             if k > 0:
                 self.products[k - 1].lift(start)
-            values = on[k].astype(float)
+            values = layer.values(on[k]) if isinstance(layer, LayerLevels) else on[k].astype(float)
         if not self.outputs.lift(start, weights[-1], thresholds[-1]):
             return None
         self.loss.lift(start)
         return start
-
-
-def _hidden_bounds(problem: RegressionProblem, k: int, eps: float) -> LayerBounds:
-    """Bounds of hidden layer ``k``, whose inputs are the samples (k = 1) or activations."""
-    shape = problem.architecture
-    weights = shape.weights[k - 1]
-    low, high = weight_range(weights, signed=False)
-    if k == 1:
-        unit, exact, lowest, highest = first_layer_bounds(
-            problem.inputs, weights, (low, high), None
-        )
-    else:
-        unit, exact = 1.0, weights.integer
-        lowest = np.full(len(problem.inputs), shape.widths[k - 1] * low)
-        highest = np.full(len(problem.inputs), shape.widths[k - 1] * high)
-    return layer_bounds(
-        lowest,
-        highest,
-        unit=unit,
-        exact=exact,
-        thresholds=shape.thresholds,
-        eps=eps,
-        normalised=not weights.integer,
-    )

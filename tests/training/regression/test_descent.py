@@ -136,6 +136,10 @@ def test_senseless_settings_are_refused(settings, message):
 def test_shared_thresholds_are_refused_by_name():
     with pytest.raises(UnsupportedFeatureError, match="thresholds='layer'"):
         RegressionDescent().train(regression_problem(0, thresholds="layer"))
+    with pytest.raises(UnsupportedFeatureError, match="no moves for activation 'sign', 'ternary'"):
+        RegressionDescent().train(
+            regression_problem(0, hidden=(2, 2), weights="ternary", activation=["sign", "ternary"])
+        )
 
 
 def test_methods_of_classifiers_are_refused_by_name():

@@ -23,6 +23,24 @@ CASES = {
     "two outputs": {"n_outputs": 2, "n_samples": 6},
     "no thresholds": {"thresholds": "zero"},
     "shared threshold": {"thresholds": "layer", "n_samples": 6},
+    "sign": {"activation": "sign", "n_samples": 6},
+    "three values": {"activation": "ternary", "hidden": (1,)},
+    "four values, absolute": {"activation": "levels:4", "kind": "absolute", "hidden": (1,)},
+    "uneven values, ridge": {"activation": "values:-1/0/3", "ridge": 0.5, "hidden": (1,)},
+    "fixed distances": {"activation": "values:-1/0/1@-0.5/0.5", "n_samples": 5},
+    "sign without thresholds": {"activation": "sign", "thresholds": "zero"},
+    "three values, shared thresholds": {
+        "activation": "ternary",
+        "thresholds": "layer",
+        "n_samples": 5,
+        "weights": ["binary", "int:2"],
+    },
+    "three values, two outputs": {
+        "activation": "ternary",
+        "n_outputs": 2,
+        "n_samples": 5,
+        "hidden": (1,),
+    },
     "absolute, weighted, two outputs": {
         "kind": "absolute",
         "weighted": True,
@@ -54,6 +72,47 @@ def test_solvers_agree_on_continuous_weights(kind, weights):
     for result in results:
         assert result.status == "optimal"
         assert result.loss == pytest.approx(results[0].loss, abs=2 * problem.slack)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"activation": "sign", "weights": "continuous", "n_samples": 5},
+        {
+            "activation": ["ternary", "values:-1/0/3"],
+            "weights": ["ternary", "ternary", "continuous"],
+            "hidden": (2, 1),
+            "kind": "absolute",
+        },
+    ],
+    ids=["sign", "a set per layer"],
+)
+def test_solvers_agree_on_units_of_several_values(options):
+    problem = regression_problem(3, **options)
+    results = [
+        RegressionExact().train(problem, budget=BUDGET, solver=solver).result for solver in SOLVERS
+    ]
+    for result in results:
+        assert result.status == "optimal"
+        assert result.loss == pytest.approx(results[0].loss, abs=2 * problem.slack)
+
+
+def test_more_values_are_never_worse_than_steps():
+    losses = [
+        RegressionExact()
+        .train(regression_problem(8, hidden=(1,), activation=name), budget=BUDGET)
+        .result.loss
+        for name in ("step", "levels:3")
+    ]
+    assert losses[1] < losses[0]
+
+
+def test_auto_leaves_other_values_to_the_solver_and_says_so():
+    problem = regression_problem(1, activation="ternary", hidden=(1,))
+    result = RegressionAuto().train(problem, budget=BUDGET).result
+    assert (result.status, result.method) == ("optimal", "auto")
+    assert result.message == "the search has only step units, so that a solver alone ran"
+    assert result.loss == pytest.approx(smallest_regression_loss(problem), abs=problem.slack)
 
 
 def test_two_hidden_layers_are_never_worse_than_one():

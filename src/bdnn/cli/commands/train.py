@@ -181,7 +181,6 @@ def train(
     if regression:
         refuse_classifier_options(
             ties=(ties, "score"),
-            activation=(activation, "step"),
             validation=(validation, 0.0),
             robust_radius=(robust_radius, None),
             robust_norm=(robust_norm, "linf"),
@@ -230,6 +229,7 @@ def train(
             hidden=widths,
             weights=weights.split(",") if "," in weights else weights,
             thresholds=thresholds,
+            activation=activation.split(",") if "," in activation else activation,
             loss=loss or "squared",
             ridge=parse_amount("ridge", ridge),
             smoothing=parse_amount("smoothing", smoothing),

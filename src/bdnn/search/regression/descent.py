@@ -33,7 +33,14 @@ Listener = Callable[[Network], bool]
 
 def check_architecture(problem: RegressionProblem) -> None:
     """Refuse what the search has no moves for."""
-    if problem.architecture.thresholds == "layer":
+    shape = problem.architecture
+    if shape.activations:
+        names = "', '".join(dict.fromkeys(rule.name for rule in shape.activations))
+        raise UnsupportedFeatureError(
+            f"the search for regression has no moves for activation '{names}': use 'step', or "
+            "method 'exact' or 'auto'."
+        )
+    if shape.thresholds == "layer":
         raise UnsupportedFeatureError(
             "the search for regression has no moves for thresholds='layer': use 'neuron' or "
             "'zero', or method 'exact'."

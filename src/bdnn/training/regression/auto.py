@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from bdnn.formulation import DEFAULT_EPS
+from bdnn.regression_problem import RegressionProblem
 from bdnn.solvers.base import AbstractSolver
 from bdnn.training.regression.base import RegressionRecord
 from bdnn.training.regression.descent import RegressionDescent, RegressionSearch
-from bdnn.training.regression.exact import RegressionSolve, choose_engine, program_size
+from bdnn.training.regression.exact import (
+    RegressionExact,
+    RegressionSolve,
+    choose_engine,
+    program_size,
+)
 from bdnn.training.result import Trained
 
 _SEARCH_SHARE = 0.5
@@ -20,6 +26,8 @@ _LARGEST_PROGRAM = 3_000
 @dataclass(frozen=True)
 class RegressionAuto(RegressionDescent):
     """Search first; where the problem is small, a solver continues from the search's network.
+
+    What the search has no moves for, units of other values than 0 and 1, is left to the solver.
 
     Parameters
     ----------
@@ -34,8 +42,15 @@ class RegressionAuto(RegressionDescent):
     name: ClassVar[str] = "auto"
     has_nodes: ClassVar[bool] = True
 
+    def check_supports(self, problem: RegressionProblem) -> None:
+        """Refuse what neither the search nor the program alone is for."""
+        if not problem.architecture.activations:
+            super().check_supports(problem)
+
     def _train(self, recorder: RegressionRecord, solver: str | AbstractSolver) -> Trained:
         problem = recorder.problem
+        if problem.architecture.activations:
+            return self._solve(recorder, solver)
         choose_engine(problem, solver, threads=1, seed=0)
         search = RegressionSearch.prepare(recorder, self)
         is_small = program_size(problem) <= _LARGEST_PROGRAM
@@ -51,3 +66,10 @@ class RegressionAuto(RegressionDescent):
             message = "the program is too large for a proof, so that only the search ran"
         message = "" if recorder.is_close else message
         return recorder.verdict(self.name, ended=ended, solver=engine, message=message)
+
+    def _solve(self, recorder: RegressionRecord, solver: str | AbstractSolver) -> Trained:
+        """Leave everything to the solver, and say so."""
+        network, result = RegressionExact(self.eps)._train(recorder, solver)
+        said = "the search has only step units, so that a solver alone ran"
+        message = f"{said}; {result.message}" if result.message else said
+        return Trained(network, replace(result, method=self.name, message=message))

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from bdnn.errors import UnsupportedFeatureError
 from bdnn.network import Network
 from bdnn.regression_problem import RegressionProblem
 from bdnn.solvers.base import AbstractSolver
@@ -54,10 +53,7 @@ class RegressionMethod(ABC):
         budget = budget or Budget()
         check_start(problem.architecture, start)
         check_nodes(budget, self.name, has_nodes=self.has_nodes)
-        if problem.architecture.activations:
-            raise UnsupportedFeatureError(
-                f"regression is for step units, got {problem.architecture}: leave activation out."
-            )
+        self.check_supports(problem)
         unit = problem.weight_unit
 
         def tell(moment: Progress) -> bool | None:
@@ -77,6 +73,10 @@ class RegressionMethod(ABC):
             recorder.interrupted = True
             trained = recorder.verdict(self.name, ended="interrupted")
         return trained._replace(result=trained.result.in_units(unit))
+
+    def check_supports(self, problem: RegressionProblem) -> None:
+        """Refuse a problem that the method was not made for, before it does anything."""
+        del problem
 
     @abstractmethod
     def _train(self, recorder: RegressionRecord, solver: str | AbstractSolver) -> Trained:

@@ -11,6 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from bdnn.errors import ModelError
 from bdnn.network import Network
+from bdnn.regression_problem import RegressionProblem
 from bdnn.search.regression.descent import build, check_architecture, draw, kick, sweep
 from bdnn.search.regression.refit import refit
 from bdnn.search.warm_up import wait_for_regression
@@ -48,6 +49,10 @@ class RegressionDescent(RegressionMethod):
 
     name: ClassVar[str] = "descent"
 
+    def check_supports(self, problem: RegressionProblem) -> None:
+        """Refuse what the search has no moves for."""
+        check_architecture(problem)
+
     def _train(self, recorder: RegressionRecord, solver: str | AbstractSolver) -> Trained:
         search = RegressionSearch.prepare(recorder, self)
         ended = search.run(seconds=recorder.remaining)
@@ -77,7 +82,6 @@ class RegressionSearch:
             kicks = _MANY_KICKS if cells <= _FEW_CELLS else 1
         if not isinstance(kicks, int) or kicks < 0:
             raise ModelError(f"kicks must be 0 or more, got {kicks!r}: raise it.")
-        check_architecture(problem)
         return cls(recorder, method.patience, kicks)
 
     def run(self, *, seconds: float) -> str:

@@ -59,11 +59,12 @@ class RegressionExact(RegressionMethod):
         if recorder.stopping:
             return recorder.verdict(self.name, ended=Termination.TIME_LIMIT.value)
         if program_size(recorder.problem) > _PRODUCTS_PER_SECOND * recorder.remaining:
+            steps = " and step units" if recorder.problem.architecture.activations else ""
             return recorder.verdict(
                 self.name,
                 ended=Termination.TIME_LIMIT.value,
                 message="the program is too large to be handed to a solver in this time, so that "
-                "only a constant network or the start is returned: use method 'descent'",
+                f"only a constant network or the start is returned: use method 'descent'{steps}",
             )
         exact = RegressionSolve.prepare(recorder, solver, self.eps)
         ended = exact.run(seconds=recorder.remaining)
@@ -74,7 +75,16 @@ class RegressionExact(RegressionMethod):
 
 def program_size(problem: RegressionProblem) -> int:
     """Number of products of a weight with an input, of which the rows of the program are made."""
-    return problem.architecture.n_weights * len(problem.inputs)
+    shape = problem.architecture
+    # A unit of several values has as many rows and steps as thresholds.
+    rules = [shape.activation_of(k).n_thresholds for k in range(-1, shape.n_layers)]
+    products = (
+        inputs * below * units * own
+        for inputs, below, units, own in zip(
+            shape.widths, rules, shape.widths[1:], rules[1:], strict=False
+        )
+    )
+    return sum(products) * len(problem.inputs)
 
 
 def choose_engine(

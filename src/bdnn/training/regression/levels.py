@@ -1,4 +1,4 @@
-"""A bound without solver: d units have at most 2^d activations, so the values at most 2^d levels.
+"""A bound without solver: d units of v values have at most v^d activations, so as many levels.
 
 The loss is at least that of the best partition of the targets, in ascending order, into so many
 groups with a constant each: a dynamic program over sorted targets.
@@ -22,7 +22,9 @@ def level_bound(problem: RegressionProblem) -> float | None:
     shape = problem.architecture
     if not shape.hidden or shape.n_outputs != 1:
         return None
-    levels = 2 ** min(*shape.hidden, 10)
+    levels = min(
+        len(shape.activation_of(k).values) ** min(width, 10) for k, width in enumerate(shape.hidden)
+    )
     values, place = np.unique(problem.targets[:, 0], return_inverse=True)
     most = _MOST_TARGETS if problem.kind == "squared" else _MOST_MEDIANS
     if levels > _MOST_LEVELS or levels >= len(values) or len(values) > most:
