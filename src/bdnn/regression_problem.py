@@ -148,6 +148,10 @@ class RegressionProblem:
         del network
         return True
 
+    def finished(self, network: Network) -> Network:
+        """Make the network that is returned of the best one."""
+        return network
+
     def penalty(self, network: Network) -> float:
         """The ridge's part of a network's loss."""
         return float(self.ridge * (self.price @ (network.weights[-1] ** 2).sum(axis=1)))
@@ -194,22 +198,29 @@ class RegressionProblem:
         Without thresholds they cannot; then weights of 0, where the set has them, give the value 0.
         """
         shape = self.architecture
-        weights, thresholds = [], []
+        weights, thresholds = self.constant_weights(), []
         largest = float(np.abs(self.inputs).max(initial=0.0))
-        for k, kind in enumerate(shape.weights):
-            units, inputs, rule = shape.widths[k + 1], shape.widths[k], shape.activation_of(k)
-            weights.append(np.full((units, inputs), 0.0 if kind.zero else 1.0))
+        for k, W in enumerate(weights):
+            rule = shape.activation_of(k)
             limits = rule.offsets
             if shape.thresholds != "zero":
                 # Beyond every sum, and at the distances that the activation may ask for.
-                reach = weights[-1][0].sum() * max(1.0, largest)
+                reach = float(np.abs(W).sum(axis=1).max()) * max(1.0, largest)
                 limits = limits - limits[0] + reach + 0.5
-            limits = np.tile(limits, (units, 1))
+            limits = np.tile(limits, (len(W), 1))
             thresholds.append(limits[:, 0] if rule.n_thresholds == 1 else limits)
             largest = float(np.abs(rule.values).max())
         if shape.thresholds != "zero":
             thresholds[-1] = -self.best_shift(weighted_outputs(weights, self))
         return Network(shape, tuple(weights), tuple(thresholds))
+
+    def constant_weights(self) -> list[FloatArray]:
+        """Weights of the constant network: none, where the sets have 0."""
+        shape = self.architecture
+        return [
+            np.full((shape.widths[k + 1], shape.widths[k]), 0.0 if kind.zero else 1.0)
+            for k, kind in enumerate(shape.weights)
+        ]
 
     def best_shift(self, sums: FloatArray) -> FloatArray:
         """Bias of every output that fits best beside sums of shape (n_inputs, n_outputs)."""

@@ -40,7 +40,7 @@ def test_prices_are_told_apart_from_the_loss(small_csv):
         (("--monotone", "a"), ("--monotone", "'a'")),
         (("--parity", "a:much"), ("--parity", "'a:much'")),
         (("--opportunity", "b:1"), ("EqualOpportunity('b', 1.0)", "no sample")),
-        (("--max-weights", 0, "--regression"), ("--max-weights", "--regression")),
+        (("--weight-price", 1, "--regression"), ("--weight-price", "--regression")),
         (("--max-units", 1, "--method", "local_search"), ("local_search", "units=1")),
     ],
 )

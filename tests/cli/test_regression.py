@@ -114,6 +114,7 @@ def test_the_price_of_boston_is_a_target(tmp_path):
         (TABLE, ("--robust-radius", "0.1"), ("--robust-radius is for classifiers",)),
         (TABLE, ("--method", "local_search"), ("method of a regressor",)),
         (TABLE, ("--method", "descent", "--node-limit", "9"), ("node_limit is for one program",)),
+        (TABLE, ("--forbid", "a", "--method", "descent"), ("cannot keep Forbid('a')",)),
         (TABLE, ("--ridge", "much"), ("--ridge must be a number",)),
     ],
 )
@@ -138,6 +139,19 @@ def test_units_of_several_values(tmp_path):
     told = run_json("info", path)
     assert told["activation"] == ["levels:3"]
     assert "0 below" in told["rules"]
+
+
+def test_features_are_limited_and_forbidden(table, tmp_path):
+    path = tmp_path / "model.json"
+    options = ("--max-weights-per-unit", 1, "--max-features", 1, "--forbid", "a", "--hidden", 1)
+    summary = run_json(
+        "train", table, "--target", "price", "--regression", *options,
+        "--method", "exact", "--quiet", "--test-size", 0, "--out", path,
+    )  # fmt: skip
+    assert summary["status"] == "optimal"
+    W = bdnn.load(path).network_.weights[0]
+    assert not W[:, 0].any()
+    assert W[:, 1].any()
 
 
 def test_options_of_regression_need_the_flag(table):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _PANEL = "Constraints"
 _PRICES = ("weight_price", "l1", "l2")
+_OF_REGRESSORS = ("max_weights", "max_weights_per_unit", "max_features", "max_units", "forbid")
 
 MaxWeights = Annotated[
     int | None,
@@ -99,9 +100,10 @@ def constraint_options(*, regression: bool, **options: Any) -> dict[str, Any]:
         for name, value in options.items()
         if value not in (None, []) and not (name in _PRICES and value == 0.0)
     ]
-    if regression and given:
+    unknown = [name for name in given if name not in _OF_REGRESSORS]
+    if regression and unknown:
         raise ModelError(
-            f"--{given[0].replace('_', '-')} is for classification, got it with --regression: "
+            f"--{unknown[0].replace('_', '-')} is for classification, got it with --regression: "
             "leave one of them out."
         )
     limits = {

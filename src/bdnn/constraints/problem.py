@@ -57,7 +57,7 @@ class ConstrainedProblem(TrainingProblem):
     def sees_scale(self) -> bool:
         """Whether multiplying a unit by a number may break a rule or change the penalty."""
         return self.penalty.sees_scale or any(
-            isinstance(rule, QuantityRows) or (isinstance(rule, WeightBounds) and _is_fixed(rule))
+            isinstance(rule, QuantityRows) or (isinstance(rule, WeightBounds) and is_fixed(rule))
             for rule in self.rules
         )
 
@@ -141,7 +141,7 @@ class ConstrainedProblem(TrainingProblem):
         """
         is_limited = any(isinstance(rule, Count) and rule.kind == "units" for rule in self.rules)
         if not is_limited or any(
-            isinstance(rule, QuantityRows) or (isinstance(rule, WeightBounds) and _is_fixed(rule))
+            isinstance(rule, QuantityRows) or (isinstance(rule, WeightBounds) and is_fixed(rule))
             for rule in self.rules
         ):
             return network
@@ -178,15 +178,12 @@ def constrain(
         As for :class:`~bdnn.estimators.BDNNClassifier`.
     """
     context = context or Context.of_problem(problem)
-    for option, value, kind in (
-        ("sparsity", sparsity, Sparsity),
-        ("regularizer", regularizer, Regularizer),
-    ):
-        if value is not None and not isinstance(value, kind):
-            raise ModelError(
-                f"{option} must be a {kind.__name__} or None, got {value!r}: give for example "
-                f"{'Sparsity(per_unit=3)' if option == 'sparsity' else 'Regularizer(l1=0.1)'}."
-            )
+    check_sparsity(sparsity)
+    if regularizer is not None and not isinstance(regularizer, Regularizer):
+        raise ModelError(
+            f"regularizer must be a Regularizer or None, got {regularizer!r}: give for example "
+            "Regularizer(l1=0.1)."
+        )
     given = () if constraints is None else sequence(constraints)
     for constraint in given:
         if not isinstance(constraint, AbstractConstraint):
@@ -213,6 +210,15 @@ def constrain(
     _check_activations(constrained)
     weight_box(problem.architecture, rules)  # says which constraints contradict each other
     return constrained
+
+
+def check_sparsity(sparsity: object) -> None:
+    """Refuse what is no record of limits."""
+    if sparsity is not None and not isinstance(sparsity, Sparsity):
+        raise ModelError(
+            f"sparsity must be a Sparsity or None, got {sparsity!r}: give for example "
+            "Sparsity(per_unit=3)."
+        )
 
 
 def _check_activations(problem: ConstrainedProblem) -> None:
@@ -263,7 +269,8 @@ def _cross(one: WeightBounds, two: WeightBounds) -> BoolArray:
     return np.asarray((one.low > two.high) | (one.high < two.low))
 
 
-def _is_fixed(rule: WeightBounds) -> bool:
+def is_fixed(rule: WeightBounds) -> bool:
+    """Whether a rule gives a weight a value other than 0."""
     return bool(((rule.low == rule.high) & (rule.low != 0.0)).any())
 
 

@@ -18,6 +18,7 @@ from scipy.sparse import csr_array
 from bdnn.activation import BoolArray, FloatArray
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
+from bdnn.regression_problem import RegressionProblem
 
 CountKind = Literal["per_unit", "per_layer", "total", "units", "features"]
 
@@ -41,7 +42,7 @@ class AbstractRule(ABC):
     undoes: frozenset[str]
 
     @abstractmethod
-    def holds(self, network: Network, problem: TrainingProblem) -> bool:
+    def holds(self, network: Network, problem: TrainingProblem | RegressionProblem) -> bool:
         """Tell from weights and forward pass whether a network keeps the rule."""
 
     @abstractmethod
@@ -58,7 +59,7 @@ class WeightBounds(AbstractRule):
     high: FloatArray
     promised: dict[str, Any]
 
-    def holds(self, network: Network, problem: TrainingProblem) -> bool:
+    def holds(self, network: Network, problem: TrainingProblem | RegressionProblem) -> bool:
         """Compare the weights."""
         W = network.weights[self.layer]
         return bool(((self.low <= W) & (self.high >= W)).all())
@@ -75,7 +76,7 @@ class Count(AbstractRule):
     kind: CountKind
     limits: tuple[int | None, ...]
 
-    def holds(self, network: Network, problem: TrainingProblem) -> bool:
+    def holds(self, network: Network, problem: TrainingProblem | RegressionProblem) -> bool:
         """Count."""
         return all(
             limit is None or used <= limit
@@ -113,7 +114,7 @@ class PathSigns(AbstractRule):
     output: int
     label: Any
 
-    def holds(self, network: Network, problem: TrainingProblem) -> bool:
+    def holds(self, network: Network, problem: TrainingProblem | RegressionProblem) -> bool:
         """Follow the paths."""
         rising, falling = path_signs(network.weights, self.feature)[-1]
         if self.sign < 0:
@@ -149,7 +150,7 @@ class OutputRows(AbstractRule):
     decided: NDArray[np.intp]
     promised: dict[str, Any]
 
-    def holds(self, network: Network, problem: TrainingProblem) -> bool:
+    def holds(self, network: Network, problem: TrainingProblem | RegressionProblem) -> bool:
         """Evaluate the rows on the outputs."""
         return self.holds_for(network.outputs(problem.inputs))
 
@@ -172,7 +173,7 @@ class QuantityRows(AbstractRule):
     lower: FloatArray
     upper: FloatArray
 
-    def holds(self, network: Network, problem: TrainingProblem) -> bool:
+    def holds(self, network: Network, problem: TrainingProblem | RegressionProblem) -> bool:
         """Evaluate the rows on the network's quantities."""
         return self.holds_for(quantities(network, problem.inputs))
 

@@ -18,6 +18,9 @@ from threadpoolctl import threadpool_limits
 
 from bdnn.activation import Activation, FloatArray
 from bdnn.architecture import Architecture, WeightSet
+from bdnn.constraints.base import AbstractConstraint
+from bdnn.constraints.regression import constrain_regression
+from bdnn.constraints.sparsity import Sparsity
 from bdnn.errors import ModelError, ModelFileError
 from bdnn.estimators.common import (
     check_calls,
@@ -71,6 +74,11 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
     activation : str, Activation or sequence of these, default "step"
         Values of the hidden units, as in :class:`~bdnn.BDNNClassifier`. Other values than 0 and 1
         are for methods ``"exact"`` and ``"auto"``, which is a solver alone then.
+    sparsity : Sparsity or None, default None
+        Limits on weights, units and features, see :class:`~bdnn.constraints.Sparsity`; not a price.
+        For methods ``"exact"`` and ``"auto"`` as above, as are constraints.
+    constraints : sequence of Forbid and FixedWeight, or None, default None
+        What else the weights must keep, see :mod:`bdnn.constraints`.
     loss : {"squared", "absolute"}, default "squared"
     ridge : float or "auto", default "auto"
         Weight of the penalty, in samples. ``"auto"`` is 10, or 3 % of the samples if that is less,
@@ -140,6 +148,8 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
         weights: str | WeightSet | Sequence[str | WeightSet] = "ternary",
         thresholds: str = "neuron",
         activation: str | Activation | Sequence[str | Activation] = "step",
+        sparsity: Sparsity | None = None,
+        constraints: AbstractConstraint | Sequence[AbstractConstraint] | None = None,
         loss: str = "squared",
         ridge: float | str = "auto",
         smoothing: float | str = "auto",
@@ -160,6 +170,8 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
         self.weights = weights
         self.thresholds = thresholds
         self.activation = activation
+        self.sparsity = sparsity
+        self.constraints = constraints
         self.loss = loss
         self.ridge = ridge
         self.smoothing = smoothing
@@ -247,6 +259,9 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
             kind=self.loss,
             ridge=self.ridge_,
             tolerance=self.tolerance,
+        )
+        given = constrain_regression(
+            given, self.input_names_, sparsity=self.sparsity, constraints=self.constraints
         )
         method.check_supports(given)
         problem = given

@@ -21,6 +21,7 @@ from scipy.sparse import csr_array
 
 from bdnn.activation import FloatArray
 from bdnn.constraints.problem import ConstrainedProblem
+from bdnn.constraints.regression import ConstrainedRegression
 from bdnn.constraints.rules import OutputRows, PathSigns, QuantityRows, path_signs
 from bdnn.formulation.discrete import Layer
 from bdnn.formulation.layers import Steps
@@ -38,14 +39,14 @@ class CustomRows:
 
     Parameters
     ----------
-    problem : ConstrainedProblem
+    problem : ConstrainedProblem or ConstrainedRegression
     layers : tuple of Layer
     steps : tuple of Steps
     paths : list of (feature, p, q)
         With p and q one array per hidden layer.
     """
 
-    problem: ConstrainedProblem
+    problem: ConstrainedProblem | ConstrainedRegression
     layers: tuple[Layer, ...]
     steps: tuple[Steps, ...]
     paths: list[tuple[int, list[IndexArray], list[IndexArray]]]
@@ -54,7 +55,7 @@ class CustomRows:
     def add(
         cls,
         program: Program,
-        problem: ConstrainedProblem,
+        problem: ConstrainedProblem | ConstrainedRegression,
         layers: tuple[Layer, ...],
         steps: tuple[Steps, ...],
     ) -> CustomRows | None:

@@ -194,7 +194,12 @@ class NetworkModel:
         demands: tuple[Demand | None, ...] = ()
         if constrained is not None:
             demands = (
-                Support.add(program, constrained, tuple(layers)),
+                Support.add(
+                    program,
+                    constrained.rules,
+                    tuple(layers),
+                    price=constrained.penalty.weight,
+                ),
                 Penalties.add(program, constrained, tuple(layers), terms, values),
                 CustomRows.add(program, constrained, tuple(layers), tuple(steps)),
             )

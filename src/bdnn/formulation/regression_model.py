@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from bdnn.activation import FloatArray, weighted_sums
+from bdnn.constraints.regression import ConstrainedRegression
+from bdnn.formulation.custom import CustomRows
 from bdnn.formulation.discrete import (
     Layer,
     LayerLevels,
@@ -20,6 +22,7 @@ from bdnn.formulation.layers import Steps
 from bdnn.formulation.mccormick import Products
 from bdnn.formulation.model import DEFAULT_EPS, bounds_of_sums
 from bdnn.formulation.regression import OutputValues, RegressionLoss
+from bdnn.formulation.sparsity import Support
 from bdnn.formulation.weights import LayerWeights
 from bdnn.network import Network
 from bdnn.program import Program
@@ -45,6 +48,8 @@ class RegressionModel:
     signed : bool
         Whether the output's weights are not negative: with one output and thresholds per neuron a
         unit with a negative weight can be turned round, if its values lie symmetrically.
+    demands : tuple of blocks
+        What a constrained problem asks for besides a small loss.
     """
 
     problem: RegressionProblem
@@ -55,6 +60,7 @@ class RegressionModel:
     outputs: OutputValues
     loss: RegressionLoss
     signed: bool
+    demands: tuple[Support | CustomRows, ...] = ()
 
     @classmethod
     def build(
@@ -79,12 +85,14 @@ class RegressionModel:
             for continuous weights.
         """
         shape = problem.architecture
+        constrained = problem if isinstance(problem, ConstrainedRegression) else None
         signed = (
             signed
             and bool(shape.hidden)
             and shape.n_outputs == 1
             and shape.thresholds == "neuron"
             and shape.activation_of(len(shape.hidden) - 1).is_reversible
+            and not (constrained and constrained.has_fixed_weights)
         )
         program = Program()
         n_inputs = len(problem.inputs)
@@ -127,6 +135,13 @@ class RegressionModel:
             steps.append(step)
         outputs = OutputValues.add(program, problem, steps[-1].u if steps else None, signed=signed)
         loss = RegressionLoss.add(program, problem, outputs, tangents=tangents)
+        demands: tuple[Support | CustomRows | None, ...] = ()
+        if constrained is not None:
+            every = (*layers, outputs.layer)
+            demands = (
+                Support.add(program, constrained.rules, every),
+                CustomRows.add(program, constrained, every, tuple(steps)),
+            )
         return cls(
             problem,
             program,
@@ -136,6 +151,7 @@ class RegressionModel:
             outputs,
             loss,
             signed,
+            tuple(block for block in demands if block is not None),
         )
 
     @property
@@ -146,9 +162,10 @@ class RegressionModel:
     def read(self, x: FloatArray) -> Network:
         """Turn a solution into a network."""
         parts = [*(layer.read(x) for layer in self.layers), self.outputs.read(x)]
-        return Network(
-            self.problem.architecture, tuple(W for W, _ in parts), tuple(t for _, t in parts)
-        )
+        weights = [W for W, _ in parts]
+        for block in self.demands:
+            block.read(x, weights)
+        return Network(self.problem.architecture, tuple(weights), tuple(t for _, t in parts))
 
     def lift(self, network: Network) -> FloatArray | None:
         """Turn a network into a start, None if it cannot keep the model's margin or ranges."""
@@ -158,10 +175,11 @@ class RegressionModel:
             rule = network.architecture.activation_of(len(self.layers) - 1)
             on[-1] = turn_round(weights, thresholds, on[-1], rule)
         start = np.full(self.program.n_variables, math.nan)
-        values = self.problem.inputs
+        values, problem = self.problem.inputs, self.problem
+        rigid = isinstance(problem, ConstrainedRegression) and problem.has_fixed_weights
         for k, layer in enumerate(self.layers):
             sums = weighted_sums(values, weights[k])
-            if not layer.lift(start, weights[k], thresholds[k], sums, on[k]):
+            if not layer.lift(start, weights[k], thresholds[k], sums, on[k], rigid=rigid):
                 return None
             self.steps[k].lift(start, on[k])
             if k > 0:
@@ -170,4 +188,4 @@ class RegressionModel:
         if not self.outputs.lift(start, weights[-1], thresholds[-1]):
             return None
         self.loss.lift(start)
-        return start
+        return start if all(block.lift(start) for block in self.demands) else None

@@ -10,13 +10,13 @@ Weights of a set without zero are all counted.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from bdnn.activation import FloatArray
-from bdnn.constraints.problem import ConstrainedProblem
-from bdnn.constraints.rules import Count
+from bdnn.constraints.rules import AbstractRule, Count
 from bdnn.formulation.discrete import Layer
 from bdnn.program import IndexArray, Program
 
@@ -39,11 +39,15 @@ class Support:
 
     @classmethod
     def add(
-        cls, program: Program, problem: ConstrainedProblem, layers: tuple[Layer, ...]
+        cls,
+        program: Program,
+        rules: Sequence[AbstractRule],
+        layers: tuple[Layer, ...],
+        *,
+        price: float = 0.0,
     ) -> Support | None:
-        """Add what the problem's counts and its price per weight need, None if that is nothing."""
-        counts = [rule for rule in problem.rules if isinstance(rule, Count)]
-        price = problem.penalty.weight
+        """Add what counts and a price per weight need, None if that is nothing."""
+        counts = [rule for rule in rules if isinstance(rule, Count)]
         wanted = set(range(len(layers))) if price else set()
         for rule in counts:
             wanted |= set(_counted(rule, len(layers)))

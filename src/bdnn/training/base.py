@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic
 
 from bdnn.architecture import Architecture
 from bdnn.constraints.problem import ConstrainedProblem
+from bdnn.constraints.regression import ConstrainedRegression
 from bdnn.errors import ModelError, NoSolutionError
 from bdnn.formulation import NetworkModel
 from bdnn.formulation.growth import GrowingModel
@@ -191,7 +192,7 @@ class RunRecord(Generic[AnyProblem]):
         """Close the run: recompute everything from the best network."""
         network = self.network
         if network is None:
-            if isinstance(self.problem, ConstrainedProblem):
+            if isinstance(self.problem, ConstrainedProblem | ConstrainedRegression):
                 raise NoSolutionError(
                     f"no network that keeps {self.problem.demands} was found: run longer, use "
                     "method 'auto' or 'exact', or ask for less."

@@ -111,7 +111,10 @@ def test_auto_leaves_other_values_to_the_solver_and_says_so():
     problem = regression_problem(1, activation="ternary", hidden=(1,))
     result = RegressionAuto().train(problem, budget=BUDGET).result
     assert (result.status, result.method) == ("optimal", "auto")
-    assert result.message == "the search has only step units, so that a solver alone ran"
+    assert (
+        result.message
+        == "the search is for step units without constraints, so that a solver alone ran"
+    )
     assert result.loss == pytest.approx(smallest_regression_loss(problem), abs=problem.slack)
 
 

@@ -241,6 +241,7 @@ def train(
             node_limit=node_limit,
             random_state=seed,
             n_jobs=jobs,
+            **constraints,
             **options,
         )
         warned = _fit(regressor, samples, chosen, quiet=quiet)

@@ -28,7 +28,21 @@ def refit(problem: RegressionProblem, network: Network) -> Network:
     values = _last_inputs(problem, network)
     W, bias = fit_outputs(problem, values, network.weights[-1])
     fitted = with_outputs(network, W, bias)
+    if not problem.allows(fitted):
+        fitted = with_outputs(network, *_fit_support(problem, values, network.weights[-1]))
     return fitted if problem.loss(fitted) < problem.loss(network) else network
+
+
+def _fit_support(
+    problem: RegressionProblem, values: FloatArray, start: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Fit only the weights that are not 0, every output above its own inputs."""
+    used = start != 0.0
+    rows = [fit_outputs(problem, values * mask, start)[0][k] for k, mask in enumerate(used)]
+    W = np.where(used, np.array(rows), 0.0)
+    if problem.architecture.thresholds == "zero":
+        return W, np.zeros(len(W))
+    return W, problem.best_shift(values @ W.T)
 
 
 def with_outputs(network: Network, W: FloatArray, bias: FloatArray) -> Network:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from bdnn.constraints.regression import ConstrainedRegression
 from bdnn.formulation import DEFAULT_EPS
 from bdnn.regression_problem import RegressionProblem
 from bdnn.solvers.base import AbstractSolver
@@ -27,7 +28,8 @@ _LARGEST_PROGRAM = 3_000
 class RegressionAuto(RegressionDescent):
     """Search first; where the problem is small, a solver continues from the search's network.
 
-    What the search has no moves for, units of other values than 0 and 1, is left to the solver.
+    What the search has no moves for, units of other values than 0 and 1 and constraints, is left to
+    the solver.
 
     Parameters
     ----------
@@ -44,12 +46,12 @@ class RegressionAuto(RegressionDescent):
 
     def check_supports(self, problem: RegressionProblem) -> None:
         """Refuse what neither the search nor the program alone is for."""
-        if not problem.architecture.activations:
+        if not _needs_solver(problem):
             super().check_supports(problem)
 
     def _train(self, recorder: RegressionRecord, solver: str | AbstractSolver) -> Trained:
         problem = recorder.problem
-        if problem.architecture.activations:
+        if _needs_solver(problem):
             return self._solve(recorder, solver)
         choose_engine(problem, solver, threads=1, seed=0)
         search = RegressionSearch.prepare(recorder, self)
@@ -70,6 +72,10 @@ class RegressionAuto(RegressionDescent):
     def _solve(self, recorder: RegressionRecord, solver: str | AbstractSolver) -> Trained:
         """Leave everything to the solver, and say so."""
         network, result = RegressionExact(self.eps)._train(recorder, solver)
-        said = "the search has only step units, so that a solver alone ran"
+        said = "the search is for step units without constraints, so that a solver alone ran"
         message = f"{said}; {result.message}" if result.message else said
         return Trained(network, replace(result, method=self.name, message=message))
+
+
+def _needs_solver(problem: RegressionProblem) -> bool:
+    return bool(problem.architecture.activations) or isinstance(problem, ConstrainedRegression)

@@ -72,7 +72,8 @@ class RegressionMethod(ABC):
         except KeyboardInterrupt:
             recorder.interrupted = True
             trained = recorder.verdict(self.name, ended="interrupted")
-        return trained._replace(result=trained.result.in_units(unit))
+        network, result = trained
+        return Trained(problem.finished(network), result.in_units(unit))
 
     def check_supports(self, problem: RegressionProblem) -> None:
         """Refuse a problem that the method was not made for, before it does anything."""

@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from bdnn.errors import ModelError
+from bdnn.constraints.regression import ConstrainedRegression
+from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.network import Network
 from bdnn.regression_problem import RegressionProblem
 from bdnn.search.regression.descent import build, check_architecture, draw, kick, sweep
@@ -52,6 +53,11 @@ class RegressionDescent(RegressionMethod):
     def check_supports(self, problem: RegressionProblem) -> None:
         """Refuse what the search has no moves for."""
         check_architecture(problem)
+        if isinstance(problem, ConstrainedRegression):
+            raise UnsupportedFeatureError(
+                f"the search for regression cannot keep {problem.demands}: use method 'exact' or "
+                "'auto'."
+            )
 
     def _train(self, recorder: RegressionRecord, solver: str | AbstractSolver) -> Trained:
         search = RegressionSearch.prepare(recorder, self)
