@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+import bdnn
+from bdnn.checker import read_model
 from tests.checker.models import X, Y, claims_of, edit, train, verdicts
 
 
@@ -85,3 +87,23 @@ def test_promises_that_are_no_list(trained, tmp_path):
         content["certificate"]["promises"] = {"kind": "error"}
 
     assert verdicts(edit(trained[0], change, tmp_path / "model.json"))["promises"] == "false"
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [("factor", "turned"), ("output", "identity"), ("certificate", [1])],
+)
+def test_files_that_the_loader_refuses_are_not_checked(trained, tmp_path, part, value):
+    def change(content):
+        if part == "factor":
+            content["scaler"]["factor"][0] *= -1
+        elif part == "output":
+            content["version"], content["architecture"]["output"] = 2, value
+        else:
+            content[part] = value
+
+    path = edit(trained[0], change, tmp_path / "model.json")
+    with pytest.raises(bdnn.errors.ModelFileError):
+        read_model(path)
+    with pytest.raises(bdnn.errors.ModelFileError):
+        bdnn.load(path)

@@ -84,6 +84,15 @@ CASES = [
         {"constraints": MustClassify([0]), "robust_radius": 0.1, "robust_loss": "average"},
         "about single samples",
     ),
+    (
+        # Copies that do not move fall on their samples and are none nevertheless.
+        {
+            "constraints": DemographicParity("a", 0.1),
+            "robust_radius": 0.0,
+            "robust_loss": "average",
+        },
+        "about single samples",
+    ),
     ({"sparsity": Sparsity(units=1), "activation": "sign"}, "cannot be combined with activation"),
     (
         {"sparsity": Sparsity(total=4), "activation": "ternary", "method": "descent"},

@@ -202,3 +202,26 @@ def test_classes_of_partial_fit_are_checked(first, second, match):
     with pytest.raises(bdnn.BDNNError, match=match) as caught:
         model.partial_fit(X[6:], y[6:], second or first)
     assert_one_sentence(caught.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"constraints": (bdnn.constraints.Forbid(0),)},
+        {"sparsity": bdnn.constraints.Sparsity(features=1)},
+        {"sparsity": bdnn.constraints.Sparsity(price=1.0)},
+        {"robust_radius": 0.5},
+    ],
+    ids=str,
+)
+def test_a_bound_for_other_networks_is_not_continued(options, tmp_path):
+    X, y = tables()
+    trained = small(**options).fit(X[:8], y[:8])
+    trained.save(tmp_path / "model.json")
+    loaded = bdnn.load(tmp_path / "model.json")
+    trained.set_params(sparsity=None, constraints=(), robust_radius=None)
+    loaded.set_params(robust_radius=None)
+    for model in (trained, loaded):
+        with pytest.raises(bdnn.errors.ModelError, match="does not go on from") as caught:
+            model.extend(X[8:], y[8:], old=(X[:8], y[:8]))
+        assert_one_sentence(caught.value)

@@ -22,6 +22,7 @@ from bdnn.scaling import Scaler
 from tests.sentences import assert_one_sentence
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
+positive = st.floats(min_value=0.0, exclude_min=True, allow_infinity=False)
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
@@ -99,17 +100,18 @@ def test_a_file_holds_all_of_a_model(tmp_path):
     weights=st.lists(st.floats(-1, 1), min_size=4, max_size=4),
     thresholds=st.lists(finite, min_size=2, max_size=2),
     shift=st.lists(finite, min_size=2, max_size=2),
+    factor=st.lists(positive, min_size=2, max_size=2),
     classes=labels,
     names=st.none() | st.lists(st.text(), min_size=2, max_size=2).map(tuple),
     extra=st.dictionaries(st.text(), plain, max_size=3),
 )
 @settings(max_examples=150)
-def test_nothing_is_lost(weights, thresholds, shift, classes, names, extra):
+def test_nothing_is_lost(weights, thresholds, shift, factor, classes, names, extra):
     shape = Architecture.create(2, 2, hidden=(), weights="continuous")
     network = Network(shape, (np.array(weights).reshape(2, 2),), (np.array(thresholds),))
     record = example(
         network=network,
-        scaler=Scaler("minmax", np.array(shift), np.array(shift[::-1]), 0.0),
+        scaler=Scaler("minmax", np.array(shift), np.array(factor), 0.0),
         classes=tuple(classes),
         feature_names=names,
         extra=extra,
@@ -240,6 +242,8 @@ WRONG = [
     (("scaler", "shift"), [0.0]),
     (("scaler", "factor"), [[1.0], [1.0]]),
     (("scaler", "factor"), [1.0, "1"]),
+    (("scaler", "factor"), [1.0, -1.0]),
+    (("scaler", "factor"), [1.0, 0.0]),
     (("scaler", "step"), -1.0),
     (("scaler", "step"), None),
     (("scaler", "step"), "0.5"),

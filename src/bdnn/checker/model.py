@@ -117,6 +117,8 @@ def read_model(path: Path) -> CheckedModel:
                 f"{path} holds a regressor and the checker is for classifiers: nothing was checked."
             )
         return _model(content)
+    except ModelFileError:
+        raise
     except (
         ValueError,
         KeyError,
@@ -161,6 +163,10 @@ def _model(content: dict[str, Any]) -> CheckedModel:
     _require(scaler["kind"] in ("standard", "minmax", None), "unknown scaler")
     (step,) = _numbers([scaler["step"]], 1)
     _require(step >= 0, "the scaler's step is negative")
+    factor = [float(v) for v in _numbers(scaler["factor"], widths[0])]
+    _require(all(v > 0 for v in factor), "the scaler turns a feature round")
+    _require(shape.get("output", "step") == "step", "the outputs are no steps")
+    _require(isinstance(content.get("certificate", {}), dict), "the certificate makes no sense")
     classes = content["classes"]
     _require(isinstance(classes, list) and len(classes) == widths[-1], "wrong number of classes")
     return CheckedModel(
@@ -169,7 +175,7 @@ def _model(content: dict[str, Any]) -> CheckedModel:
         shape["thresholds"],
         scaler["kind"],
         [float(v) for v in _numbers(scaler["shift"], widths[0])],
-        [float(v) for v in _numbers(scaler["factor"], widths[0])],
+        factor,
         float(step),
         classes,
         content,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,9 @@ def demanded(
         names=estimator.input_names_,
         classes=estimator.classes_.tolist(),
     )
+    if estimator.robust_radius is not None and estimator.robust_loss == "average":
+        # A copy that happens to fall on a sample is still no sample.
+        context = replace(context, lines=np.full_like(context.lines, -1))
     found = constrain(
         problem,
         context,

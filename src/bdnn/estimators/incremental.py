@@ -230,6 +230,7 @@ class IncrementalMixin:
         constrained = problem if isinstance(problem, ConstrainedProblem) else None
         self._promises: tuple[Any, ...] = tuple(constrained.promises() if constrained else ())
         self._demands: dict[str, Any] = constrained.certificate() if constrained else {}
+        self._is_plain = constrained is None and self.robust_radius is None
         warn_if_stopped(self.result_, stacklevel=5)
 
     def _check_extendable(self) -> Architecture:
@@ -239,6 +240,12 @@ class IncrementalMixin:
         if self.robust_radius is not None:
             raise ModelError(
                 "extend does not train with robust_radius: fit a new model with all samples."
+            )
+        if not self._is_plain:
+            # Its bound is one for other networks or another loss.
+            raise ModelError(
+                "extend does not go on from training with robust_radius, sparsity, regularizer or "
+                "constraints: fit a new model with all samples."
             )
         architecture = self._architecture()
         kept = self.network_.architecture

@@ -34,6 +34,7 @@ class ModelFileMixin:
     _data_facts: dict[str, Any]
     _promises: tuple[Mapping[str, Any], ...]
     _demands: dict[str, Any]
+    _is_plain: bool
 
     def save(
         self,
@@ -104,6 +105,7 @@ class ModelFileMixin:
             for key, value in record.certificate.items()
             if key in ("constraints", "penalty")
         }
+        model._is_plain = not model._demands and settings.get("robust_radius") is None
         return model
 
     def _certificate(self, promises: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -223,7 +223,8 @@ def _record(data: dict[str, Any]) -> ModelRecord:
     _require(
         scaler.shift.shape == scaler.factor.shape == (architecture.n_features,)
         and math.isfinite(scaler.step)
-        and scaler.step >= 0,
+        and scaler.step >= 0
+        and bool((scaler.factor > 0).all()),
         "the scaler does not fit the features",
     )
     classes, names = data["classes"], data["feature_names"]

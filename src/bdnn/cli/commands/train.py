@@ -200,6 +200,11 @@ def train(
         raise ModelError(
             "--max-error is for --smallest, which was not given: add it or leave both."
         )
+    if robust_radius is None and (robust_norm, robust_loss) != ("linf", "certified"):
+        raise ModelError(
+            "--robust-norm and --robust-loss are for --robust-radius, which was not given: add it "
+            "or leave them out."
+        )
     constraints = asked.constraint_options(
         regression=regression,
         max_weights=max_weights,
