@@ -267,6 +267,16 @@ def check_nodes(budget: Budget, method: str, *, has_nodes: bool) -> None:
         )
 
 
+def check_solver(solver: str | AbstractSolver, method: str) -> None:
+    """Refuse a solver to the search, which has no use for one."""
+    if method == "descent" and solver != "auto":
+        name = solver if isinstance(solver, str) else solver.name
+        raise ModelError(
+            f"method 'descent' is the search alone, got solver '{name}' too: leave it out, or use "
+            "method 'auto' or 'exact'."
+        )
+
+
 @dataclass(frozen=True)
 class AbstractMethod(ABC):
     """A way to train; a frozen record of settings, so that it can be an estimator's parameter."""
@@ -330,6 +340,7 @@ class AbstractMethod(ABC):
                     f"validation_fraction cannot be combined with {problem.demands}: leave it at 0."
                 )
         check_nodes(budget, self.name, has_nodes=self.has_nodes)
+        check_solver(solver, self.name)
         if earlier is not None:
             self.check_continues()
             start = earlier.network

@@ -9,7 +9,7 @@ from typing import ClassVar
 from bdnn.network import Network
 from bdnn.regression_problem import RegressionProblem
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import ProgressHandler, RunRecord, check_nodes, check_start
+from bdnn.training.base import ProgressHandler, RunRecord, check_nodes, check_solver, check_start
 from bdnn.training.budget import Budget
 from bdnn.training.result import Progress, Trained
 
@@ -53,6 +53,7 @@ class RegressionMethod(ABC):
         budget = budget or Budget()
         check_start(problem.architecture, start)
         check_nodes(budget, self.name, has_nodes=self.has_nodes)
+        check_solver(solver, self.name)
         self.check_supports(problem)
         unit = problem.weight_unit
 
