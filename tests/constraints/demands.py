@@ -58,9 +58,10 @@ def constrained(draw, problems, *, penalties=True, own=True):
     sparsity = Sparsity(price=price, **{name: limits[name] for name in chosen})
     regularizer = None
     if penalties and draw(st.booleans()):
+        l1 = draw(st.sampled_from([0.0, 0.5]))
         regularizer = Regularizer(
-            l1=draw(st.sampled_from([0.0, 0.5])),
-            biases=draw(st.booleans()),
+            l1=l1,
+            biases=l1 > 0 and draw(st.booleans()),
             saturated_margin=draw(st.sampled_from([0.0, 0.25])),
             max_margin=draw(st.sampled_from([0.0, 2.0])),
         )

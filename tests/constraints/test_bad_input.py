@@ -48,6 +48,8 @@ CASES = [
     ({"sparsity": Sparsity(per_unit=1), "weights": "binary"}, "none of which is zero"),
     ({"regularizer": Regularizer(l1=float("nan"))}, "l1 must be a number from 0 or more, got nan"),
     ({"regularizer": Regularizer(biases=2)}, "biases must be True or False, got 2"),
+    ({"regularizer": Regularizer(biases=True)}, "biases=True is for l1 or l2"),
+    ({"regularizer": Regularizer(wanted_margin=2.0)}, "wanted_margin=2 is for saturated_margin"),
     ({"regularizer": "l1"}, "regularizer must be a Regularizer or None, got 'l1'"),
     ({"constraints": "monotone"}, "constraints must be constraints .* got 'monotone'"),
     ({"constraints": Forbid(2)}, "from 0 to 1, got 2"),

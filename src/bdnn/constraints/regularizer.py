@@ -47,6 +47,13 @@ class Regularizer:
                 f"regularizer: biases must be True or False, got {self.biases!r}: choose one."
             )
         wanted = amount(self.wanted_margin, "regularizer: wanted_margin")
+        if self.biases and not (self.l1 or self.l2):
+            raise ModelError("regularizer: biases=True is for l1 or l2, got neither: give one.")
+        if wanted != 1.0 and not (self.saturated_margin or self.max_margin):
+            raise ModelError(
+                f"regularizer: wanted_margin={wanted:g} is for saturated_margin or max_margin, got "
+                "neither: give one."
+            )
         return Penalty(
             0.0, self.l1, self.l2, self.biases, self.saturated_margin, self.max_margin, wanted
         )
