@@ -29,7 +29,8 @@ def model(**options):
 @pytest.mark.parametrize("weights", ["ternary", "continuous"])
 def test_the_loss_is_what_certify_does_not_certify(data, norm, weights):
     X, y = data
-    fitted = model(robust_radius=0.1, robust_norm=norm, weights=weights, time_limit=4).fit(X, y)
+    options = {"method": Auto(patience=1), "time_limit": 60}  # code may have to be compiled first
+    fitted = model(robust_radius=0.1, robust_norm=norm, weights=weights, **options).fit(X, y)
     certified = fitted.certify(X, y, radius=0.1, norm=norm)
     assert fitted.result_.method == "certified"
     assert fitted.result_.loss == 60 - 60 * certified.accuracy
@@ -120,10 +121,18 @@ def test_the_average_counts_moved_copies(data, norm):
     rng = np.random.default_rng(1)
     size = {"linf": 0.3, "l1": 0.1, "l2": 0.3 / np.sqrt(3)}[norm]
     signs = rng.choice([-1.0, 1.0], size=(200, *X.shape))
-    signs *= rng.uniform(size=(200, len(X), 1))
     moved = (X + size * signs / fitted.scaler_.factor).reshape(-1, 3)
     error = (fitted.predict(moved) != np.tile(y, 200)).mean()
     assert error == pytest.approx(result.error, abs=0.05)
+
+
+def test_gradients_train_for_the_average(data):
+    X, y = data
+    options = {"robust_radius": 0.3, "robust_loss": "average", "method": "gradients"}
+    result = model(**options).fit(X, y).result_
+    assert result.method == "gradients"
+    assert result.bound <= result.loss
+    assert result.error < 0.2
 
 
 def test_the_average_of_no_perturbation_is_the_loss(data):

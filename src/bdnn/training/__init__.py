@@ -7,6 +7,7 @@ from bdnn.training.certified import Certified, CertifiedProblem
 from bdnn.training.data_splitting import DataSplitting
 from bdnn.training.descent import Descent
 from bdnn.training.exact import Exact
+from bdnn.training.gradients import Gradients
 from bdnn.training.local_search import LocalSearch
 from bdnn.training.result import Progress, Trained, TrainingResult
 
@@ -19,6 +20,7 @@ __all__ = [
     "DataSplitting",
     "Descent",
     "Exact",
+    "Gradients",
     "LocalSearch",
     "Progress",
     "Recorder",

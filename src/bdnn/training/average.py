@@ -2,7 +2,7 @@
 
 Certified training guards against the worst perturbation of a ball. Where noise has no malice, as
 that of a sensor or the paper's random attack, the average is what counts: every sample is replaced
-by copies, moved in random directions by up to the radius, that share its weight. The result is a
+by copies, each moved by the radius in a random direction, that share its weight. The result is a
 training problem like any other, so that every method, bound and proof applies to it.
 """
 
@@ -45,8 +45,8 @@ def average_problem(
     labels : array of shape (n_samples,)
         Class indices.
     radius : array of shape (n_samples,)
-        In units of scaled inputs: every feature of a copy moves up or down by the same amount, the
-        whole by a random length up to the radius.
+        In units of scaled inputs: every feature of a copy moves up or down by the same amount, and
+        the whole by the radius.
     norm : {"linf", "l1", "l2"}
     weight : array of shape (n_samples,), optional
     seed : int
@@ -62,9 +62,7 @@ def average_problem(
     rng = np.random.default_rng(seed)
     copies = np.tile(X, (n_copies, 1))
     signs = rng.choice([-1.0, 1.0], size=copies.shape)
-    # Lengths differ too: copies of one length would be told apart from all nearer points.
-    lengths = np.tile(radius, n_copies) * rng.uniform(size=len(copies))
-    move = lengths / length(norm, np.ones(X.shape[1]))
+    move = np.tile(radius, n_copies) / length(norm, np.ones(X.shape[1]))
     copies += move[:, None] * signs / scaler.factor
     shares = np.ones(len(X)) if weight is None else weight
     return TrainingProblem.from_samples(

@@ -9,10 +9,12 @@ from bdnn.training.certified import Certified
 from bdnn.training.data_splitting import DataSplitting
 from bdnn.training.descent import Descent
 from bdnn.training.exact import Exact
+from bdnn.training.gradients import Gradients
 from bdnn.training.local_search import LocalSearch
 
 METHODS: dict[str, type[AbstractMethod]] = {
-    method.name: method for method in (Auto, Exact, Descent, LocalSearch, DataSplitting, Certified)
+    method.name: method
+    for method in (Auto, Exact, Descent, LocalSearch, DataSplitting, Certified, Gradients)
 }
 
 
