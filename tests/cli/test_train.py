@@ -128,7 +128,7 @@ def test_bad_table(text, message, tmp_path):
         (["--test-size", 1], "test size must be"),
         (["--rows", 1], "--rows must be from 2 to 16"),
         (["--jobs", 0], "--jobs must be"),
-        (["--method", "descent", "--solver", "highs"], "method 'descent' is the search alone"),
+        (["--method", "descent", "--solver", "highs"], "method 'descent' needs no solver"),
         (["--robust-loss", "average"], "are for --robust-radius"),
         (["--class-weight", "heavy"], "--class-weight must be"),
         (["--missing", "zero"], "missing must be"),

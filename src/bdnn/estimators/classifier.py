@@ -72,9 +72,10 @@ class BDNNClassifier(
         :class:`~bdnn.activation.Activation`; one for all hidden layers or one per layer.
     method : str or method object, default "auto"
         ``"auto"`` searches, compares with the bound, and lets a solver continue where that is no
-        proof; ``"descent"`` is the search alone, for large data; ``"exact"`` is one mixed-integer
-        program; ``"local_search"`` and ``"data_splitting"`` are the paper's heuristics. Objects
-        such as ``Auto(objectives=("margin",))`` configure.
+        proof; ``"descent"`` is the search alone, for large data; ``"gradients"`` are those alone,
+        with wide margins, for noisy inputs; ``"exact"`` is one mixed-integer program;
+        ``"local_search"`` and ``"data_splitting"`` are the paper's heuristics. Objects such as
+        ``Auto(objectives=("margin",))`` configure.
     solver : str or solver object, default "auto"
         ``"cpsat"``, ``"highs"``, ``"scip"``, ``"gurobi"``, or whichever suits the model.
     scale : {"standard", "minmax"} or None, default "standard"

@@ -268,11 +268,11 @@ def check_nodes(budget: Budget, method: str, *, has_nodes: bool) -> None:
 
 
 def check_solver(solver: str | AbstractSolver, method: str) -> None:
-    """Refuse a solver to the search, which has no use for one."""
-    if method == "descent" and solver != "auto":
+    """Refuse a solver to methods that have no use for one."""
+    if method in ("descent", "gradients") and solver != "auto":
         name = solver if isinstance(solver, str) else solver.name
         raise ModelError(
-            f"method 'descent' is the search alone, got solver '{name}' too: leave it out, or use "
+            f"method '{method}' needs no solver, got solver '{name}' too: leave it out, or use "
             "method 'auto' or 'exact'."
         )
 

@@ -54,7 +54,7 @@ def train(
     method: Annotated[
         str | None,
         typer.Option(
-            help="auto, exact, descent, local_search or data_splitting.",
+            help="auto, exact, descent, gradients, local_search or data_splitting.",
             show_default="the estimator's",
         ),
     ] = None,
