@@ -164,7 +164,8 @@ def fit_dnn(
 ) -> Fitted:
     """Train the paper's ReLU network: Adam, cross entropy, the epoch of least validation error.
 
-    Without validation samples the last epoch's network is kept.
+    Few validation samples leave many epochs equal, of which the last is kept; without validation
+    samples it is the last of all.
     """
     from sklearn.model_selection import train_test_split
     from sklearn.neural_network import MLPClassifier
@@ -200,7 +201,7 @@ def fit_dnn(
         if validation:
             error = 100 * (1 - float(network.score(held_out, y_val)))
             curves["validation_error"].append(error)
-            if error < best:
+            if error <= best:  # of equal epochs the last, which has learnt longest
                 best, kept = error, copy.deepcopy(network)
     facts = {"train_accuracy": 100 * float(kept.score(inputs, y))}
     return Fitted(make_pipeline(scaler, kept), facts, {}, curves)
