@@ -51,7 +51,7 @@ $(VENV)/bin/python:
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	@echo "installing bdnn into $(VENV) (a minute or two)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
-	@echo "compiling the search, once per installation (half a minute)"
+	@echo "compiling the search, once per installation (a minute)"
 	$(BIN)/python -m bdnn.search.warm_up
 	touch $@
 

@@ -85,6 +85,10 @@ def wait_for_compiled_code(work: Mapping[str, Any]) -> None:
         from bdnn.search.warm_up import wait_until_ready
 
         wait_until_ready(lambda: False)
+        if work["radius"] and work["settings"].get("robust_loss", "certified") == "certified":
+            from bdnn.search.certified import MOVES
+
+            MOVES.wait(lambda: False)
 
 
 def _fit(work: Mapping[str, Any], X: FloatArray, y: Labels, validation: float) -> Fitted:

@@ -82,8 +82,9 @@ _LEVELS = BackgroundLoad(_run_every_level, name="bdnn-compile-levels")
 _REGRESSION = BackgroundLoad(_run_regression, name="bdnn-compile-regression")
 
 if __name__ == "__main__":
-    from bdnn.search.constrained import MOVES
+    from bdnn.search import certified, constrained
 
     wait_until_ready(lambda: False, levels=True)
     wait_for_regression(lambda: False)
-    MOVES.wait(lambda: False)
+    constrained.MOVES.wait(lambda: False)
+    certified.MOVES.wait(lambda: False)

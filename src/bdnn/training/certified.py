@@ -24,8 +24,7 @@ from bdnn.problem import TrainingProblem
 from bdnn.robustness.certify import is_guaranteed
 from bdnn.robustness.surroundings import Surroundings
 from bdnn.scaling import Scaler
-from bdnn.search.background import BackgroundLoad
-from bdnn.search.certified import Balls, improve_worst_case, stumps
+from bdnn.search.certified import MOVES, Balls, improve_worst_case, stumps
 from bdnn.search.embedding import embed
 from bdnn.search.overlaps import overlap_bound
 from bdnn.solvers.base import AbstractSolver
@@ -126,19 +125,6 @@ class CertifiedProblem(TrainingProblem):
 def default_lead(architecture: Architecture) -> float:
     """Worst lead worth having: grows with the square root of the hidden width."""
     return float(np.ceil(np.sqrt(architecture.hidden[0])) * architecture.weights[-1].limit)
-
-
-def _load() -> None:
-    """Compile or load the moves on a problem of one sample."""
-    point, one = np.zeros((1, 1)), np.ones(1)
-    balls = Balls(point, point, point, one, "linf", np.zeros(1, dtype=np.intp), one)
-    shape = Architecture.create(1, 2, hidden=(1,))
-    rng = np.random.default_rng(0)
-    network = stumps(shape, balls, rng)
-    improve_worst_case(balls, network, wanted=1.0, sweeps=1, seconds=60.0, rng=rng)
-
-
-_MOVES = BackgroundLoad(_load, name="bdnn-compile-certified")
 
 
 class CertifiedSolve(ExactSolve):
@@ -246,7 +232,7 @@ class Certified(AbstractMethod):
     ) -> tuple[str, list[Network]]:
         """Anneal from new starts until proven, out of time, or more time has stopped paying."""
         deadline = recorder.seconds + seconds
-        if not _MOVES.wait(lambda: recorder.heartbeat("load") or recorder.seconds > deadline):
+        if not MOVES.wait(lambda: recorder.heartbeat("load") or recorder.seconds > deadline):
             return "time limit", []
         shape = problem.architecture
         # Deeper layers copy the first one, so that it must not be wider than they are.
