@@ -12,6 +12,7 @@ from bdnn.scaling import Scaler
 
 WEIGHTS = ("continuous", "ternary", "binary", "int:2", "int:9", "int:300")
 WIDTHS = (1, 2, 3, 5, 7, 12, 25, 40)
+MANY_FEATURES = (16, 33, 70)
 
 
 def make_record(
@@ -67,9 +68,10 @@ def any_record(rng):
     """A model of any kind."""
     depth = int(rng.integers(0, 4))
     names = [str(rng.choice(WEIGHTS)) for _ in range(depth + 1)]
+    few = rng.random() < 0.9
     return make_record(
         rng,
-        n_features=int(rng.integers(1, 9)),
+        n_features=int(rng.integers(1, 9) if few else rng.choice(MANY_FEATURES)),
         n_outputs=int(rng.integers(2, 6)),
         hidden=tuple(int(width) for width in rng.choice(WIDTHS, depth)),
         weights=names if rng.random() < 0.5 else names[0],
@@ -106,5 +108,6 @@ def any_format(rng):
         if rng.random() < 0.4 and kind != "scaled":
             options["per_unit"] = int(rng.choice([2, 10, 100]))
         if rng.random() < 0.4 or kind == "int32":
-            options["limits"] = (0, int(rng.choice([9, 20, 100])))
+            largest = [9, 20, 100, *([900_000] if kind == "int32" else [])]
+            options["limits"] = (0, int(rng.choice(largest)))
     return options

@@ -1,7 +1,7 @@
 """Inputs on which a network is about to change its mind, to test exports with.
 
-From random samples one feature is moved until a unit of the first layer switches; bisection over
-the representable numbers gives the last input before and the first input after the switch.
+From random samples one feature is moved until a unit of the first layer or the class switches;
+bisection over the representable numbers gives the last input before and the first input after it.
 """
 
 from __future__ import annotations
@@ -43,10 +43,14 @@ def boundary_inputs(
     count: int,
     rng: np.random.Generator,
 ) -> FloatArray:
-    """Find pairs of neighbouring inputs between which a unit of the first layer switches."""
+    """Find pairs of neighbouring inputs between which a first unit or the class switches."""
     X = random_inputs(scaler, inputs, count, rng)
     network = unrolled(network, "export")
-    unit = rng.integers(0, len(network.weights[0]), count)
+    n_units = len(network.weights[0])
+    unit = rng.integers(0, n_units + 1, count)
+    # Outputs right on the features decide where their scores cross, and not at their thresholds.
+    by_class = unit == n_units
+    unit[by_class] = 0
     feature = rng.integers(0, X.shape[1], count)
     rows = np.arange(count)
     if inputs.is_integer:
@@ -59,16 +63,21 @@ def boundary_inputs(
         high = _places(np.full(count, largest), inputs)
         low = -high
 
-    def is_on(places: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def state(places: NDArray[np.int64]) -> NDArray[np.intp]:
         moved = X.copy()
         moved[rows, feature] = _numbers(places, inputs)
-        return network.activations(inputs.scaled(moved, scaler))[0][rows, unit]
+        scaled = inputs.scaled(moved, scaler)
+        is_on = network.activations(scaled)[0][rows, unit]
+        return np.where(by_class, network.predict(scaled), is_on)
 
-    goal = is_on(high)
-    switches = goal != is_on(low)
-    while (high - low > 1).any():
-        middle = low + (high - low) // 2
-        is_high = is_on(middle) == goal
+    goal = state(high)
+    switches = goal != state(low)
+    while True:
+        # The floor of the mean, without a sum or difference that 64 bits would not hold.
+        middle = (low & high) + ((low ^ high) >> 1)
+        if (middle == low).all():
+            break
+        is_high = state(middle) == goal
         high, low = np.where(is_high, middle, high), np.where(is_high, low, middle)
     pairs = []
     for places in (low, high):
