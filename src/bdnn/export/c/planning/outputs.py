@@ -53,8 +53,9 @@ def integer_outputs(
         return None
     whole, rests = _parts(t, unit)
     order = sorted(set(rests))
-    offsets = (len(order) * up - order.index(rest) for up, rest in zip(whole, rests, strict=True))
-    return LargestScore(weights, len(order), tuple(offsets))
+    factor = 1 << (len(order) - 1).bit_length()  # a power of two, which needs no product
+    offsets = (factor * up - order.index(rest) for up, rest in zip(whole, rests, strict=True))
+    return LargestScore(weights, factor, tuple(offsets))
 
 
 def whole_limit(value: float, unit: float) -> int:

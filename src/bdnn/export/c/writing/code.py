@@ -122,14 +122,16 @@ def _limits(code: Code, sums: AbstractSum, layer: Layer) -> str:
     return name
 
 
-def _write_loop(code: Code, sums: AbstractSum, width: int, then: list[str]) -> None:
+def _write_loop(
+    code: Code, sums: AbstractSum, width: int, then: list[str], kind: str | None = None
+) -> None:
     code.tables += sums.tables()
     lines = sums.loop()
     code.needs_real |= sums.is_real
     code.counters |= {"i"} | {name for name in "jw" if f"({name} = " in " ".join(lines)}
     code.add(
         f"for (i = 0; i < {width}; ++i) {{",
-        f"    {sums.accumulator} s = 0;",
+        f"    {kind or sums.kind()} s = 0;",
         *(f"    {line}" for line in [*lines, *then]),
         "}",
     )
@@ -168,10 +170,12 @@ def _write_table(code: Code, classes: tuple[int, ...], bits: str) -> None:
 
 def _write_largest(code: Code, sums: AbstractSum, decision: LargestScore) -> None:
     factor = "" if decision.factor == 1 else f"{decision.factor} * "
-    kind = sums.accumulator
+    kind = sums.kind(decision.factor, max(map(abs, decision.offsets)))
     if sums.is_written_out:
+        # The sum itself may fit a narrower type than its multiple.
+        widened = "" if kind == sums.kind() else f"({kind})"
         for i, offset in enumerate(decision.offsets):
-            total = f"{factor}({sums.expression(i)}) - ({integer(offset)})"
+            total = f"{factor}{widened}({sums.expression(i)}) - ({integer(offset)})"
             if i == 0:
                 code.add(f"{kind} best = {total}, s;", "int found = 0;")
             else:
@@ -189,6 +193,7 @@ def _write_largest(code: Code, sums: AbstractSum, decision: LargestScore) -> Non
             f"s = {factor}s - OFFSET[i];",
             "if (i == 0 || s > best) { best = s; found = i; }",
         ],
+        kind,
     )
     code.add("return found;")
 

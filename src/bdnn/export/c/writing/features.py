@@ -39,7 +39,7 @@ def write_levels(
     if not is_loop:
         for j in used:
             value = _level(plan, scaler, inputs, code, j)
-            code.add(f"const {sums.accumulator} q{j} = {value};")
+            code.add(f"const {sums.kind()} q{j} = {value};")
     else:
         _write_level_array(plan, scaler, inputs, code, largest)
     return sums

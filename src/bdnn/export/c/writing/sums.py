@@ -31,10 +31,9 @@ class AbstractSum(ABC):
     def is_written_out(self) -> bool:
         """Whether every unit gets a statement of its own."""
 
-    @property
     @abstractmethod
-    def accumulator(self) -> str:
-        """Type that holds every partial sum."""
+    def kind(self, factor: int = 1, offset: int = 0) -> str:
+        """Type that holds every partial sum, and ``factor * sum - offset`` in the end."""
 
     @abstractmethod
     def expression(self, unit: int) -> str:
@@ -76,9 +75,8 @@ class LevelSum(AbstractSum):
         """Whether every unit gets a statement of its own."""
         return not self.is_loop
 
-    @property
-    def accumulator(self) -> str:
-        """Type that holds every partial sum."""
+    def kind(self, factor: int = 1, offset: int = 0) -> str:
+        """Type that holds every partial sum, and ``factor * sum - offset`` in the end."""
         reach = max(
             (
                 sum(abs(int(w)) * m for w, m in zip(row, self.largest, strict=True))
@@ -86,7 +84,7 @@ class LevelSum(AbstractSum):
             ),
             default=0,
         )
-        return "int32_t" if reach < _INT32 else "int64_t"
+        return _type_up_to(factor * reach + abs(offset))
 
     @property
     def _is_ternary(self) -> bool:
@@ -118,9 +116,9 @@ class LevelSum(AbstractSum):
         n_inputs = self.weights.shape[1]
         head = f"for (j = 0; j < {n_inputs}; ++j) {{"
         if not self._is_ternary:
-            term = f"({self.accumulator})WEIGHT{self.tag}[i][j] * {self.array}[j]"
+            term = f"({self.kind()})WEIGHT{self.tag}[i][j] * {self.array}[j]"
             return [head, f"    s += {term};", "}"]
-        kind, many = self.accumulator, n_inputs > 32
+        kind, many = self.kind(), n_inputs > 32
         at, start = ("[i][w]", "32 * w") if many else ("[i]", "0")
         # Masks instead of branches, whose outcome no processor could foresee; the loop ends with
         # the last weight.
@@ -155,11 +153,10 @@ class BitSum(AbstractSum):
     bits: str
     ones: str
 
-    @property
-    def accumulator(self) -> str:
-        """Type that holds every partial sum."""
+    def kind(self, factor: int = 1, offset: int = 0) -> str:
+        """Type that holds every partial sum, and ``factor * sum - offset`` in the end."""
         reach = int(np.abs(self.weights).sum(axis=1).max(initial=0))
-        return "int32_t" if reach < _INT32 else "int64_t"
+        return _type_up_to(factor * reach + abs(offset))
 
     @property
     def uses_masks(self) -> bool:
@@ -264,8 +261,7 @@ class RealSum(AbstractSum):
     is_bits: bool
     is_real: ClassVar[bool] = True
 
-    @property
-    def accumulator(self) -> str:
+    def kind(self, factor: int = 1, offset: int = 0) -> str:
         """Type of the sum."""
         return "volatile double"
 
@@ -298,6 +294,10 @@ class RealSum(AbstractSum):
             "    s = s + product;",
             "}",
         ]
+
+
+def _type_up_to(reach: int) -> str:
+    return "int32_t" if reach < _INT32 else "int64_t"
 
 
 def _joined(terms: str) -> str:
