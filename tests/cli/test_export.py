@@ -24,7 +24,8 @@ def test_c_is_verified_with_a_compiler(model, tmp_path):
     out = tmp_path / "model.h"
     told = run_json("export", model, "--out", out, "--verify", 500, "--input", "double")
     assert told["differences"] == 0
-    run_json("export", model, "--out", out, "--self-test", 9, "--main")
+    tested = ("--self-test", 9, "--main", "--labels", "--verify", 50)
+    assert run_json("export", model, "--out", out, *tested)["differences"] == 0
     program = tmp_path / "program"
     subprocess.run(["gcc", "-x", "c", "-std=c99", out, "-o", program], check=True)
     assert subprocess.run([program], capture_output=True, check=False).returncode == 0

@@ -1,6 +1,8 @@
 """Compiled headers answer like Python, whatever the compiler and its options."""
 
+import re
 import shutil
+import subprocess
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +10,13 @@ import pytest
 
 from bdnn.export.boundary import boundary_inputs, random_inputs
 from bdnn.export.c import export_c
-from bdnn.export.c.compiler import STRICT, compiled_size, measure, run_compiled
+from bdnn.export.c.compiler import (
+    STRICT,
+    compiled_size,
+    count_differences,
+    measure,
+    run_compiled,
+)
 from bdnn.export.c.compiler import _source as translation_unit
 from tests.export.records import any_format, any_record, make_record
 
@@ -123,15 +131,54 @@ def test_levels_in_tables(hidden):
         assert (classes == record.network.predict(export.inputs.scaled(X, scaler))).all()
 
 
-def test_ternary_is_free_of_products_and_floating_point():
-    record = make_record(np.random.default_rng(0), scale=None, hidden=(12,), n_features=6)
+@pytest.mark.parametrize("hidden", [(), (12,), (40, 3)])
+def test_ternary_is_free_of_products_and_floating_point(hidden):
+    record = make_record(np.random.default_rng(0), scale=None, hidden=hidden, n_features=6)
     export = export_c(record, input="int8")
     assert export.is_integer
+    assert not export.has_products
+    assert "No multiplication" in export.text
     code = export.text[export.text.index("#ifndef") :]
-    code = code.replace("2 * (int32_t)", "")  # twice a count is a shift
+    code = re.sub(r"\b(2|4|8|32) \* | \* 2\b", "", code)  # which are shifts
     assert " * " not in code
     assert "double" not in code
     assert "float" not in code
+
+
+def test_products_are_told():
+    for options in ({"scale": "standard"}, {"scale": None, "weights": "int:3"}):
+        record = make_record(np.random.default_rng(3), hidden=(12,), **options)
+        export = export_c(record, input="uint8")
+        assert export.has_products
+        assert "No multiplication" not in export.text
+
+
+@pytest.mark.parametrize("weights", ["ternary", "int:9"])
+def test_multiples_of_scores_fit_their_type(weights):
+    """Scores that break ties are multiples of sums, and may need more bits than these."""
+    needs("gcc")
+    rng = np.random.default_rng(4)
+    record = make_record(rng, hidden=(), n_features=6, n_outputs=5, weights=weights)
+    t = record.network.thresholds[0] + 0.001 * np.arange(5)
+    record = replace(record, network=replace(record.network, thresholds=(t,)))
+    scaler = replace(record.scaler, factor=np.full(6, 25.0 if weights == "ternary" else 3.0))
+    record = replace(record, scaler=scaler)
+    export = export_c(record, input="int32", limits=(-100_000, 150_000))
+    assert export.plan.decision.factor == 8
+    assert "int64_t best" in export.text
+    X = questions(record, export, rng)
+    (found,) = run_compiled([export], [X], flags=SANITIZED)
+    assert (found == record.network.predict(export.inputs.scaled(X, scaler))).all()
+
+
+def test_size_and_check_leave_self_test_and_main_out():
+    needs("gcc")
+    rng = np.random.default_rng(1)
+    record = make_record(rng)
+    plain = export_c(record, input="uint8")
+    tested = export_c(record, input="uint8", tests=50, main=True, class_names=True)
+    assert measure(tested) == measure(plain)
+    assert count_differences(record, tested, 100) == 0
 
 
 def test_measured_size():
@@ -141,19 +188,18 @@ def test_measured_size():
     assert 0 <= size.stack < 200
 
 
-def test_self_test_with_main(tmp_path):
-    needs("gcc")
-    import subprocess
-
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_self_test_with_main(tmp_path, compiler):
+    needs(compiler)
     export = export_c(
         make_record(np.random.default_rng(2)), input="double", tests=30, main=True, class_names=True
     )
     source, program = tmp_path / "model.c", tmp_path / "model"
     source.write_text(export.text)
-    subprocess.run(["gcc", *STRICT, source, "-o", program], check=True)
+    subprocess.run([compiler, *STRICT, source, "-o", program], check=True)
     done = subprocess.run([program], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "0 of 30 self-test vectors wrong\n")
     broken = export.text.replace("EXPECTED[30] = {\n        ", "EXPECTED[30] = {\n        9 + ")
     source.write_text(broken)
-    subprocess.run(["gcc", "-std=c99", source, "-o", program], check=True)
+    subprocess.run([compiler, "-std=c99", source, "-o", program], check=True)
     assert subprocess.run([program], capture_output=True, check=False).returncode == 1

@@ -131,7 +131,8 @@ def _measure(record: ModelRecord, header: CExport, verify: int) -> dict[str, Any
     size = measure(header)
     facts: dict[str, Any] = {
         "function": header.signature,
-        "arithmetic": "integers only" if header.is_integer else "integers and doubles",
+        "arithmetic": ("integers only" if header.is_integer else "integers and doubles")
+        + ("" if header.has_products else ", no multiplication"),
         "flash_bytes": header.flash_estimate if size is None else size.flash,
         "stack_bytes": header.stack if size is None else size.stack,
         "measured": "estimated, for want of a compiler" if size is None else size.target,

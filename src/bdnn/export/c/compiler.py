@@ -133,8 +133,8 @@ def count_differences(record: ModelRecord, export: CExport, count: int) -> int:
 
 
 def _source(exports: Sequence[CExport]) -> str:
-    """A translation unit that gives every function a name to call it by."""
-    lines = ["#include <stdio.h>", *(export.text for export in exports)]
+    """A translation unit that gives every function, and nothing else, a name to call it by."""
+    lines = ["#include <stdio.h>", *(export.function for export in exports)]
     for export in exports:
         kind = export.inputs.c_type
         lines.append(

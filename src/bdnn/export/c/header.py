@@ -33,6 +33,8 @@ class CExport:
     ----------
     text : str
         The header.
+    function : str
+        The header without self-test and ``main``.
     name : str
         Before every name of the header; the function is ``NAME_predict``.
     inputs : InputFormat
@@ -41,6 +43,8 @@ class CExport:
         What it computes.
     is_integer : bool
         Whether it uses no floating point.
+    has_products : bool
+        Whether it multiplies by anything but powers of two.
     stack : int
         Bytes of arrays and variables on the stack, about.
     flash_estimate : int
@@ -48,10 +52,12 @@ class CExport:
     """
 
     text: str
+    function: str
     name: str
     inputs: InputFormat
     plan: Plan
     is_integer: bool
+    has_products: bool
     stack: int
     flash_estimate: int
 
@@ -106,16 +112,16 @@ def export_c(
     _check_scaler(record, inputs)
     plan = make_plan(unrolled(record.network, "export to C"), record.scaler, inputs)
     code = write_code(plan, record.scaler, inputs, name)
-    extra = self_test(record, inputs, name, tests, main=main) if tests else []
     is_real = code.needs_real or not inputs.is_integer
-    lines = [
-        *_heading(record, inputs, name, code, plan),
+    opening = [
+        *_heading(record, inputs, name, code),
         f"#ifndef {name.upper()}_H",
         f"#define {name.upper()}_H",
         "",
         "#include <stdint.h>",
         *(_real_guard() if code.needs_real else []),
-        *(["#include <stdio.h>"] if main else []),
+    ]
+    function = [
         "",
         f"#define {name.upper()}_FEATURES {len(record.scaler.shift)}",
         f"#define {name.upper()}_CLASSES {record.network.architecture.n_outputs}",
@@ -130,18 +136,24 @@ def export_c(
         *code.body,
         "}",
         "",
-        *extra,
-        "#endif",
     ]
+    tested = self_test(record, inputs, name, tests, labels=class_names, main=main) if tests else []
+    printing = ["#include <stdio.h>"] if main else []
     return CExport(
-        "\n".join(lines) + "\n",
+        _joined(*opening, *printing, *function, *tested, "#endif"),
+        _joined(*opening, *function, "#endif"),
         name,
         inputs,
         plan,
         not is_real,
+        code.has_products,
         code.stack + _STACK_OF_CALLS,
         code.flash_estimate,
     )
+
+
+def _joined(*lines: str) -> str:
+    return "\n".join(lines) + "\n"
 
 
 def _check_scaler(record: ModelRecord, inputs: InputFormat) -> None:
@@ -158,9 +170,7 @@ def _check_scaler(record: ModelRecord, inputs: InputFormat) -> None:
         )
 
 
-def _heading(
-    record: ModelRecord, inputs: InputFormat, name: str, code: Code, plan: Plan
-) -> list[str]:
+def _heading(record: ModelRecord, inputs: InputFormat, name: str, code: Code) -> list[str]:
     shape = record.network.architecture
     names: Sequence[str] = record.feature_names or ()
     lines = [
@@ -193,6 +203,8 @@ def _heading(
         if not code.needs_real
         else "Uses double arithmetic with every rounding as in Python, under any compiler flags."
     )
+    if not code.has_products:
+        lines.append("No multiplication but by powers of two, and in addresses of tables.")
     lines.append("")
     for j in range(min(shape.n_features, _MOST_NAMES)):
         unit = f", in 1/{inputs.per_unit[j]}" if inputs.per_unit[j] != 1 else ""
@@ -222,7 +234,7 @@ def _real_guard() -> list[str]:
 def _class_names(record: ModelRecord, name: str) -> list[str]:
     labels = [f"    {string(str(label))}," for label in record.classes]
     return [
-        f"/* Labels by index, as {name.upper()}_LABEL(index). */",
+        "/* Label of a class, empty for an index that is none. */",
         f"static inline const char *{name}_label(int index)",
         "{",
         f"    static const char *const LABEL[{len(labels)}] = {{",

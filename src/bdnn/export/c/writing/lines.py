@@ -35,6 +35,12 @@ class Code:
     stack: int = 0
 
     @property
+    def has_products(self) -> bool:
+        """Whether anything is multiplied by a number that is no power of two."""
+        factors = re.findall(r"(\S+) \* \(*(\w+)", "\n".join([*self.helpers, *self.body]))
+        return not all(any(map(_is_power_of_two, pair)) for pair in factors)
+
+    @property
     def flash_estimate(self) -> int:
         """Rough bytes on a 32-bit ARM: constants as they are, some instructions per operation."""
         data = 0
@@ -58,3 +64,8 @@ class Code:
     def add(self, *lines: str) -> None:
         """Append statements, four blanks in."""
         self.body += [f"    {line}" for line in lines]
+
+
+def _is_power_of_two(term: str) -> bool:
+    digits = re.sub(r"^[-(]+|[L)]+$", "", term)
+    return digits.isdigit() and int(digits).bit_count() == 1

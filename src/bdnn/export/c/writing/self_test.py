@@ -13,9 +13,12 @@ _SEED = 0
 
 
 def self_test(
-    record: ModelRecord, inputs: InputFormat, name: str, count: int, *, main: bool
+    record: ModelRecord, inputs: InputFormat, name: str, count: int, *, labels: bool, main: bool
 ) -> list[str]:
-    """Write a function that counts wrong answers, and a ``main`` that prints the count."""
+    """Write a function that counts wrong answers, and a ``main`` that prints the count.
+
+    ``labels`` says whether the header has a function of labels.
+    """
     X = random_inputs(record.scaler, inputs, count, np.random.default_rng(_SEED))
     classes = record.network.predict(inputs.scaled(X, record.scaler)).tolist()
     rows = [[integer(int(v)) if inputs.is_integer else real(v) for v in row] for row in X.tolist()]
@@ -40,6 +43,8 @@ def self_test(
             "int main(void)",
             "{",
             f"    const int wrong = {name}_self_test();",
+            # In a file with a main, clang warns of functions that nobody calls.
+            *([f"    (void){name}_label;"] if labels else []),
             f'    printf("%d of {count} self-test vectors wrong\\n", wrong);',
             "    return wrong != 0;",
             "}",
