@@ -203,3 +203,40 @@ def test_self_test_with_main(tmp_path, compiler):
     source.write_text(broken)
     subprocess.run([compiler, "-std=c99", source, "-o", program], check=True)
     assert subprocess.run([program], capture_output=True, check=False).returncode == 1
+
+
+AVR_MAIN = """
+#include <avr/interrupt.h>
+#include <avr/io.h>
+#include <avr/sleep.h>
+int main(void)
+{
+    const int wrong = model_self_test();
+    UCSR0B = 1 << TXEN0;
+    UDR0 = (uint8_t)(wrong ? 'n' : 'y');
+    while (!(UCSR0A & 1 << UDRE0)) continue;
+    UDR0 = '\\n';
+    cli();
+    sleep_mode();
+    return 0;
+}
+"""
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("input", ["uint8", "int16"])
+def test_8_bit_avr(tmp_path, seed, input):
+    """An Arduino's processor in simulation, whose int has 16 bits."""
+    needs("avr-gcc")
+    needs("simavr")
+    rng = np.random.default_rng(seed)
+    hidden = [(), (3,), (12,), (40, 7)][seed]
+    record = make_record(rng, hidden=hidden, weights=["ternary", "int:300"][seed % 2])
+    export = export_c(record, input=input, tests=30)
+    source, program = tmp_path / "model.c", tmp_path / "model.elf"
+    source.write_text(export.text + AVR_MAIN)
+    chip = "atmega328p"
+    subprocess.run(["avr-gcc", f"-mmcu={chip}", "-Os", *STRICT, source, "-o", program], check=True)
+    command = ["simavr", "-m", chip, "-f", "16000000", program]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert "y." in done.stderr, done.stderr

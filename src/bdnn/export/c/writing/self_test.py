@@ -29,7 +29,7 @@ def self_test(
         f"    static const {inputs.c_type} INPUT[{count}][{X.shape[1]}] = {{",
         *(f"        {{{', '.join(row)}}}," for row in rows),
         "    };",
-        f"    static const uint16_t EXPECTED[{count}] = {{",
+        f"    static const int16_t EXPECTED[{count}] = {{",
         "        " + ", ".join(map(str, classes)),
         "    };",
         "    int i, wrong = 0;",
