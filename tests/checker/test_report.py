@@ -94,6 +94,11 @@ def test_false_claims(model, tmp_path, change, names):
     assert found["checksum"] == "proven"
 
 
+def test_optimality_says_that_its_bound_is_false(model, tmp_path):
+    claim = claims_of(edit(model, high_bound, tmp_path / "edited.json"))["optimality"]
+    assert (claim.verdict, claim.detail) == ("false", "rests on a false bound")
+
+
 def test_another_weight_changes_the_loss(model, tmp_path):
     found = verdicts(edit(model, flip_weight, tmp_path / "edited.json"))
     assert found["loss"] == "false"

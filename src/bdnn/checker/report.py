@@ -232,7 +232,8 @@ def _optimality(
         return false("optimality", f"loss {_text(total)} and bound {_text(value)} differ")
     if not is_met:
         return proven("optimality", f"not claimed: the file says {str(status)[:30]!r}")
-    return Claim("optimality", bound.verdict, "loss and bound are equal")
+    detail = "rests on a false bound" if bound.verdict == "false" else "loss and bound are equal"
+    return Claim("optimality", bound.verdict, detail)
 
 
 def _number(value: Any) -> float | None:
