@@ -37,7 +37,7 @@ class Size:
     flash : int
         Bytes of code and constant data.
     stack : int
-        Bytes of the largest stack frame.
+        Bytes of the stack frames of all functions, more than which no call takes.
     target : str
         What it was compiled for.
     """
@@ -73,7 +73,7 @@ def compiled_size(source: str, compiler: str, flags: Sequence[str] = ()) -> Size
         stack = re.findall(r"\t(\d+)\t", usage.read_text()) if usage.exists() else []
     found = re.findall(r"^\.(?:text|rodata|data)\S*\s+(\d+)", sections, flags=re.MULTILINE)
     name = "Cortex-M0" if compiler == _ARM else f"{compiler} on this machine"
-    return Size(sum(map(int, found)), max(map(int, stack), default=0), name)
+    return Size(sum(map(int, found)), sum(map(int, stack)), name)
 
 
 def run_compiled(
