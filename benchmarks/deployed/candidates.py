@@ -19,6 +19,7 @@ import bdnn
 from bdnn.constraints import Sparsity
 from bdnn.export import read_model
 from bdnn.export.c import export_c
+from bdnn.training import Descent
 from deployed.compiled import Candidate, candidate
 
 
@@ -54,6 +55,9 @@ def recipes(seconds: float, *, many: bool) -> Iterator[tuple[str, dict[str, Any]
         # A part of the training rows chooses between networks of the same width.
         chosen = {"validation_fraction": 0.2, "time_limit": 2 * seconds}
         yield "200 ternary raw validated", plain | chosen | {"hidden": (200,)}
+        # Wide margins at the price of training errors.
+        margins = {"method": Descent(objectives=("margin",)), "time_limit": 3 * seconds}
+        yield "300 ternary raw margins", plain | margins | {"hidden": (300,)}
 
 
 def their_candidates(X, X_test, y, y_test) -> Iterator[Candidate]:

@@ -33,7 +33,7 @@ def sizes(names: Sequence[str], seconds: float, seed: int) -> None:
                 row += ["not reached", *[""] * 5]
             else:
                 ratios = other.flash / match.flash, other.nanoseconds / match.nanoseconds
-                row += [*_figures(match), *(f"{ratio:.1f}" for ratio in ratios)]
+                row += [*_figures(match), *(f"{ratio:.3g}" for ratio in ratios)]
             if match is None or other.flash <= match.flash:
                 smaller.append(other.name)
             print(LAYOUT.format(*row), flush=True)
