@@ -11,7 +11,8 @@ size      accuracy, flash bytes (linked for Cortex-M0, soft-float library includ
           picked by the accuracy on the test rows themselves, so a ratio is a comparison of sizes,
           not of generalisation; the other way round, peers that are smaller than every network of
           ours of at least their accuracy are counted
-speed     rows per second, latency of one row and memory beside scikit-learn's MLP and forest
+speed     rows per second, latency of one row and memory beside scikit-learn's smallest MLP and
+          forest of at least our accuracy
 damage    model files edited by one byte in 1000 random places
 
 Needs gcc; takes clang, arm-none-eabi-gcc, m2cgen, emlearn and onnxruntime where they are installed.
