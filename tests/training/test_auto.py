@@ -12,7 +12,7 @@ from bdnn.architecture import Architecture
 from bdnn.errors import ModelError
 from bdnn.problem import TrainingProblem
 from bdnn.scaling import Scaler
-from bdnn.training import Auto, Budget, Descent, Exact
+from bdnn.training import Auto, Budget, Descent, Exact, Recorder
 from tests.oracle import smallest_loss
 from tests.problems import random_problem, xor
 
@@ -186,3 +186,18 @@ def test_validation_chooses_among_networks():
 def test_bad_settings_are_named(method, word):
     with pytest.raises(ModelError, match=word):
         method.train(breast_cancer((2,), rows=slice(0, 60)), budget=Budget(seconds=5))
+
+
+def test_where_judging_takes_all_the_time_gradients_train_alone(monkeypatch):
+    offer = Recorder.offer
+
+    def slow_offer(self, *arguments, **options):
+        kept = offer(self, *arguments, **options)
+        self.pass_seconds = 1.0
+        return kept
+
+    monkeypatch.setattr(Recorder, "offer", slow_offer)
+    problem = breast_cancer((1,))
+    network, result = Descent().train(problem, budget=Budget(seconds=5, seed=0))
+    assert "gradients alone" in result.message
+    assert result.loss == problem.loss(network) < problem.loss(problem.constant_network())

@@ -203,7 +203,8 @@ class RunRecord(Generic[AnyProblem]):
                     "or ask for a smaller radius."
                 )
             raise RuntimeError("a method must offer a network before it asks for the verdict")
-        loss, objective = self.problem.loss(network), self.problem.objective(network)
+        loss = self.problem.loss(network)
+        objective = self.problem.objective(network) if self.problem.has_penalty else loss
         if self.problem.is_met(objective, self.bound):
             ended = "optimal"
             self.bound = objective

@@ -37,6 +37,8 @@ _FIRST_SWEEPS, _MOST_SWEEPS = 64, 1024
 _STEP_SWEEPS = 256
 # Share of the time for the start and again for its margins, and annealing sweeps over these.
 _START_SHARE, _START_SWEEPS = 0.25, 30
+# Share of the time for gradients where nothing else fits into it.
+_LONG_START_SHARE = 0.8
 # Sweeps without gain after which a small problem is taken for exhausted.
 _QUIET_SWEEPS = 1500
 # Forward passes over all samples after the last moment at which a search can stop.
@@ -153,6 +155,9 @@ class Search:
             left = deadline - recorder.seconds
             if recorder.stopping or left <= 0:
                 break
+            if self.first is not None and self._is_slow(left):
+                self.message = "the time limit left gradients alone to train so large a network"
+                break
             before = recorder.loss
             done = descend(
                 recorder.problem,
@@ -231,9 +236,10 @@ class Search:
         if recorder.given is not None or len(recorder.problem.inputs) > LARGE:
             return
         rng = np.random.default_rng(self.spawn_seed())
-        self.first = make_start(recorder.problem, self.start, rng, seconds=_START_SHARE * seconds)
+        share = _LONG_START_SHARE if self._is_slow(seconds) else _START_SHARE
+        self.first = make_start(recorder.problem, self.start, rng, seconds=share * seconds)
         recorder.offer(self.first, _PHASE)
-        if order[:2] != ("loss", "margin") or recorder.stopping:
+        if order[:2] != ("loss", "margin") or recorder.stopping or self._is_slow(seconds):
             return
         widen_margin(
             recorder.problem,
@@ -245,6 +251,10 @@ class Search:
             sweeps=_START_SWEEPS,
             on_progress=lambda network, values: self._listen(network, values[0]),
         )
+
+    def _is_slow(self, seconds: float) -> bool:
+        """Whether moves would be judged longer than made, so that gradients do better."""
+        return seconds < _LAST_PASSES * self.recorder.pass_seconds
 
     def _round_start(self, number: int, seconds: float) -> Start:
         """Where a round begins: the start, a shallow network, the best one, a random one."""
