@@ -128,7 +128,8 @@ def test_a_file_is_no_folder(experiment):
 
 
 def test_progress_in_one_line():
-    progress = Progress(10, 4, 1, {"a": "iris 50 DNN seed 0"}, 75.0)
+    under_way = {"a": "iris 50 DNN seed 0", "b": "iris 50 DNN seed 1"}
+    progress = Progress(10, 4, 1, handed_over=under_way, seconds_left=75.0)
     line = describe(progress)
     assert line == "4 of 10 done, 1 running, 1 failed, 75 s left  iris 50 DNN seed 0"
     with GridProgress(live=True) as display:

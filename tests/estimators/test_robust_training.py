@@ -89,6 +89,7 @@ def test_settings_survive_the_model_file(data, tmp_path):
         ({"robust_radius": 0.1, "robust_norm": "l3"}, "robust_norm must be 'linf'"),
         ({"robust_radius": 0.1, "robust_loss": "safe"}, "robust_loss must be 'certified'"),
         ({"robust_radius": 0.1, "method": Descent()}, "'descent' does not train with"),
+        ({"robust_radius": 0.1, "method": "local_search"}, "robust_loss='pattern' or 'average'"),
         ({"robust_radius": 0.1, "hidden": ()}, "needs a hidden layer"),
         ({"robust_radius": 0.1, "ties": "first"}, "ties='score'"),
         ({"robust_radius": 0.1, "method": Exact(), "robust_norm": "l2"}, "norm 'linf'"),

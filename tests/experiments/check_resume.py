@@ -1,8 +1,10 @@
 """Ten kills of a quick run at random moments, then the same tables: ``make check-resume``.
 
 ``bdnn reproduce all --quick`` runs undisturbed in one folder; in another it is killed (SIGKILL,
-with its workers) ten times and resumed each time. In the end both have the same cells with the same
-numbers, times aside, and no cell was finished twice. Takes some minutes.
+with its workers) ten times and resumed each time. The moments are spread over the cells and not
+over the seconds, so that a busy machine is not killed ten times while it starts. In the end both
+have the same cells with the same numbers, times aside, and no cell was finished twice. Takes some
+minutes.
 """
 
 from __future__ import annotations
@@ -37,12 +39,16 @@ def main() -> None:
     began = time.monotonic()
     assert start(base / "undisturbed").wait() == 0
     seconds = time.monotonic() - began
-    sys.stdout.write(f"undisturbed: {seconds:.0f} s\n")
+    total = len(read_results(base / "undisturbed"))
+    sys.stdout.write(f"undisturbed: {total} cells, {seconds:.0f} s\n")
     rng = random.Random(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
     folder = base / "killed"
-    for number in range(KILLS):
+    # The last cells are left out: they might be done before the signal comes.
+    for number, enough in enumerate(sorted(rng.sample(range(total - KILLS), KILLS))):
         process = start(folder)
-        time.sleep(rng.uniform(0.05, 0.25) * seconds)
+        while len(read_results(folder)) < enough and process.poll() is None:
+            time.sleep(0.1)
+        time.sleep(rng.uniform(0.0, 2.0) * seconds / total)
         assert process.poll() is None, "the run ended before it was killed"
         os.killpg(process.pid, signal.SIGKILL)
         process.wait()

@@ -8,8 +8,10 @@ from xml.etree import ElementTree
 import pytest
 
 from bdnn.experiments import plan, write_report
+from bdnn.experiments.experiment import Table
 from bdnn.experiments.measures import find_measure
 from bdnn.experiments.numbers import entries, summarise
+from bdnn.experiments.report.pivot import Pivot
 from bdnn.experiments.report.svg import Panel, draw
 from tests.experiments.tiny import TINY, tiny
 
@@ -144,6 +146,22 @@ def test_a_report_of_a_part_says_so(experiment, tmp_path):
     assert "5 of 18 cells are done." in (tmp_path / "report.md").read_text()
     write_report(tmp_path, [experiment], {}, title="T", command="c")
     assert "0 of 18 cells are done." in (tmp_path / "report.html").read_text()
+
+
+def test_a_quick_report_says_so(experiment, tmp_path):
+    quick = tiny(quick=True)
+    remark = "Quick run, one seed: a part of the full run"
+    for name in ("report.md", "report.html"):
+        write_report(tmp_path, [quick], rows_of(quick, seeded), title="T", command="c")
+        assert remark in (tmp_path / name).read_text()
+        write_report(tmp_path, [experiment], rows_of(experiment, seeded), title="T", command="c")
+        assert remark not in (tmp_path / name).read_text()
+
+
+def test_values_of_the_grid_over_columns_have_their_name_with_them(experiment):
+    table = Table(rows=("method",), columns=("hidden", "measure"), measures=("accuracy",))
+    pivot = Pivot.of(table, entries(experiment, rows_of(experiment, seeded)))
+    assert ("hidden layers 2", "accuracy (%)") in pivot.columns
 
 
 def points(svg):

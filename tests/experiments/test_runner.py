@@ -33,7 +33,7 @@ def run(folder, cells=None, **options):
 def undisturbed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
     progress = run(folder)
-    assert (progress.done, progress.failed, progress.running) == (18, 0, {})
+    assert (progress.done, progress.failed, progress.handed_over) == (18, 0, {})
     return folder
 
 
@@ -108,9 +108,16 @@ def test_a_failed_cell_is_recorded_and_retried_on_request(tmp_path):
 def test_progress_counts_down(tmp_path):
     seen = []
     cells = dict(list(plan([tiny()]).items())[:3])
-    run(tmp_path, cells, on_progress=lambda p: seen.append((p.done, list(p.running.values()))))
+    run(tmp_path, cells, on_progress=lambda p: seen.append((p.done, p.running)))
     first, second, third = (cell.label for cell in cells.values())
     assert seen == [(0, []), (0, [first]), (1, []), (1, [second]), (2, []), (2, [third]), (3, [])]
+
+
+def test_no_more_cells_run_than_there_are_workers(tmp_path):
+    seen = []
+    cells = plan([tiny(FACTS)])
+    run(tmp_path, cells, jobs=2, on_progress=lambda p: seen.append(len(p.running)))
+    assert max(seen) == 2
 
 
 def test_the_time_left_is_estimated_from_the_pace(tmp_path):

@@ -119,6 +119,21 @@ def test_a_paper_start_that_is_infeasible_is_skipped():
     check(problem, network, result)
 
 
+def test_a_paper_start_is_not_judged_by_activations_that_were_not_drawn():
+    problem = random_problem(0, n_samples=12, hidden=(1, 1, 1, 1))
+    for seed in range(3):
+        _, result = LocalSearch(paper=True).train(problem, budget=Budget(20, seed=seed))
+        assert result.steps[0]["solved_by"] != "bound"
+
+
+def test_another_draw_follows_a_round_without_gain():
+    problem = random_problem(4, n_samples=12, hidden=(4,))
+    method = LocalSearch(starts=1, units=0.5, subproblems="mip", polish=False)
+    _, result = method.train(problem, budget=Budget(60, seed=0))
+    losses = [step["loss"] for step in result.steps if step["subproblem"] == "H2"]
+    assert result.status == "optimal" or losses[-3] == losses[-2] == losses[-1]
+
+
 def test_threads_do_not_change_the_network():
     problem = random_problem(2, n_samples=40, n_features=4, hidden=(3,))
     method = LocalSearch(starts=3, subproblems="search", polish=False)
@@ -179,6 +194,7 @@ def test_a_callback_ends_the_run_and_the_network_is_kept():
         ({"subproblems": "magic"}, "subproblems"),
         ({"units": 0.0}, "units"),
         ({"samples": 1.5}, "samples"),
+        ({"samples": 0.5, "subproblems": "search"}, "samples"),
     ],
 )
 def test_bad_settings_are_named(options, word):

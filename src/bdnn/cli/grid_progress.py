@@ -85,5 +85,5 @@ def describe(progress: Progress) -> str:
     if progress.seconds_left == progress.seconds_left:
         parts.append(f"{duration(progress.seconds_left)} left")
     line = ", ".join(parts)
-    running = list(progress.running.values())[:_SHOWN]
+    running = progress.running[:_SHOWN]
     return f"{line}  {'; '.join(running)}" if running else line

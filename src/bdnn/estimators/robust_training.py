@@ -72,7 +72,7 @@ class RobustTraining:
                 return chosen
             raise ModelError(
                 f"method '{chosen.name}' does not train with robust_loss='certified': use 'auto', "
-                "'exact' or 'certified'."
+                f"'exact' or 'certified', or robust_loss={self._other_loss(chosen)}."
             )
         if type(chosen) is Auto:
             return Exact(reductions=chosen.reductions, eps=chosen.eps)
@@ -82,6 +82,10 @@ class RobustTraining:
                 "'local_search' or 'data_splitting', or robust_loss='certified'."
             )
         return chosen
+
+    @staticmethod
+    def _other_loss(chosen: AbstractMethod) -> str:
+        return "'pattern' or 'average'" if hasattr(chosen, "robust_radius") else "'average'"
 
     def problem(
         self,

@@ -29,7 +29,10 @@ class Progress:
         Cells of the plan.
     done, failed : int
         Of these, results of earlier runs included.
-    running : mapping of key to label
+    workers : int
+        Cells that can run at a time.
+    handed_over : mapping of key to label
+        Cells that run, and after them those that wait for a worker to get free.
     seconds_left : float
         Estimate, NaN before the first cell.
     newest : mapping or None
@@ -39,9 +42,15 @@ class Progress:
     total: int
     done: int = 0
     failed: int = 0
-    running: dict[str, str] = field(default_factory=dict)
+    workers: int = 1
+    handed_over: dict[str, str] = field(default_factory=dict)
     seconds_left: float = math.nan
     newest: Mapping[str, Any] | None = None
+
+    @property
+    def running(self) -> list[str]:
+        """Labels of the cells that run, those that were begun first before the others."""
+        return list(self.handed_over.values())[: self.workers]
 
 
 def run_cells(
@@ -71,9 +80,8 @@ def run_cells(
     rows = {key: file.rows[key] for key in cells if key in file.rows}
     if retry:
         rows = {key: row for key, row in rows.items() if row["status"] == "done"}
-    progress = Progress(
-        len(cells), len(rows), sum(row["status"] == "failed" for row in rows.values())
-    )
+    n_failed = sum(row["status"] == "failed" for row in rows.values())
+    progress = Progress(len(cells), len(rows), n_failed, workers=jobs)
     waiting = {key: cell for key, cell in cells.items() if key not in rows}
     on_progress(progress)
     if not waiting:
@@ -81,6 +89,7 @@ def run_cells(
     run = _Run(waiting, file, progress, on_progress)
     if scheduler is not None:
         with dask_cluster(scheduler) as client:
+            progress.workers = sum(client.nthreads().values())
             run.take_all(stream_on_cluster(client, attempt, run.tasks(waiting), _lost))
         return progress
     while run.waiting:
@@ -118,7 +127,7 @@ class _Run:
             with joblib.parallel_config(backend="loky", n_jobs=jobs):
                 self.take_all(stream_tasks(attempt, self.tasks(cells)))
         except TerminatedWorkerError:
-            suspects = {key: self.waiting[key] for key in self.progress.running}
+            suspects = {key: self.waiting[key] for key in self.progress.handed_over}
             if len(cells) == 1:
                 for key, cell in suspects.items():
                     self._take(_lost((key, cell.work)))
@@ -133,9 +142,9 @@ class _Run:
 
     def tasks(self, cells: Mapping[str, Cell]) -> Iterator[Task]:
         """What workers get, one after the other."""
-        self.progress.running.clear()
+        self.progress.handed_over.clear()
         for key, cell in list(cells.items()):
-            self.progress.running[key] = cell.label
+            self.progress.handed_over[key] = cell.label
             self._on_progress(self.progress)
             yield key, cell.work
 
@@ -145,7 +154,7 @@ class _Run:
         self.file.append(row)
         cell = self.waiting.pop(row["key"])
         progress = self.progress
-        progress.running.pop(row["key"], None)
+        progress.handed_over.pop(row["key"], None)
         progress.done += 1
         progress.failed += row["status"] == "failed"
         progress.newest = {**row, "label": cell.label}

@@ -9,6 +9,7 @@ on the way keeps its first-layer activations in balls around the inputs (the pap
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -69,7 +70,8 @@ class LocalSearch(AbstractMethod):
         By exact one-unit moves and a solver where these are no proof, by a solver, or by moves.
     units, samples : float
         Shares of the hidden units, and of the samples' activations, that a subproblem frees at
-        random.
+        random. A start then ends after as many rounds without gain as it takes to free each of
+        them once on average. Freeing some samples only is a matter for a solver, not for moves.
     polish : bool
         Whether the best network gets wider margins at the same loss.
     eps : float
@@ -142,6 +144,11 @@ class LocalSearch(AbstractMethod):
                     f"{name} must be a share above 0 and up to 1, got {share!r}: give for example "
                     "0.2, or 1 for all."
                 )
+        if self.subproblems == "search" and self.samples < 1:
+            raise ModelError(
+                f"samples={self.samples!r} needs a solver, and subproblems='search' has none: use "
+                "'auto' or 'mip', or leave samples at 1."
+            )
 
 
 class _Run:
@@ -220,7 +227,7 @@ class _Run:
         network = self._settled(self._first_network(number, rng))
         activations = self._drawn_activations(network, rng) if self.method.paper else None
         halves = self._order(network)
-        round_number = 0
+        round_number = quiet = 0
         while not self.stops(number):
             before = problem.loss(network) if self.programs.holds(network) else np.inf
             round_number += 1
@@ -240,10 +247,16 @@ class _Run:
                     known = self._first_good
                     self._first_good = number if known is None else min(known, number)
                 break
-            if (not holds or problem.loss(network) >= before) and not self._is_late:
+            quiet = 0 if holds and problem.loss(network) < before else quiet + 1
+            if quiet >= self._most_quiet and not self._is_late:
                 break
         self.is_cut |= self._is_late
         return network
+
+    @property
+    def _most_quiet(self) -> int:
+        """Rounds without gain that end a start; another draw of what is freed may still help."""
+        return math.ceil(1 / (self.method.units * self.method.samples))
 
     def _half(
         self,
@@ -258,7 +271,9 @@ class _Run:
         # Moves let the layers between follow, which H1 and H2 hold fixed, and so may do better.
         holds = method.subproblems == "mip" or len(layers) == 1
         bound = pattern_bound(problem, network, layers) if holds else problem.conflict_bound
-        if problem.is_met(problem.loss(network), bound) and self.programs.holds(network):
+        is_met = problem.is_met(problem.loss(network), bound)
+        # Drawn activations are not the network's own, on which the bound rests.
+        if activations is None and is_met and self.programs.holds(network):
             return HalfSolution(network, bound, "optimal", "bound")
         moves = method.subproblems != "mip" and hood.samples is None
         if moves:

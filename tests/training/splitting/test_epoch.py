@@ -54,6 +54,7 @@ def test_the_optimum_is_the_enumerated_one(weights, thresholds, is_plain):
         solved = solve(epoch, construct=not is_plain)
         if np.isinf(best):  # weights of -1 and 1 at threshold 0 cannot always leave clusters whole
             assert (solved.status, solved.loss) == ("infeasible", np.inf)
+            assert (solved.bound >= 0, solved.solved_by) == (True, "previous")
             continue
         assert (solved.status, solved.loss, solved.bound) == ("optimal", best, best)
         assert epoch.is_feasible(solved.candidate.network)

@@ -26,6 +26,18 @@ class Section:
     done: int
     total: int
 
+    @property
+    def remarks(self) -> list[str]:
+        """What the numbers are of, where it is not all that the experiment describes."""
+        found = []
+        if self.experiment.mode == "quick":
+            n_seeds = len(self.experiment.seeds)
+            seeds = "one seed" if n_seeds == 1 else f"{n_seeds} seeds"
+            found.append(f"Quick run, {seeds}: a part of the full run, which the text describes.")
+        if self.done < self.total:
+            found.append(f"{self.done} of {self.total} cells are done.")
+        return found
+
 
 @dataclass(frozen=True)
 class Contents:

@@ -59,8 +59,7 @@ def _section(section: Section) -> str:
     parts = [f'<section id="{escape(experiment.name)}"><h2>{escape(experiment.title)}</h2>']
     if experiment.about:
         parts.append(f"<p>{escape(experiment.about)}</p>")
-    if section.done < section.total:
-        parts.append(f'<p class="open">{section.done} of {section.total} cells are done.</p>')
+    parts += (f'<p class="open">{escape(remark)}</p>' for remark in section.remarks)
     if section.pivot is not None:
         parts.append(_table(section.pivot))
     for title, drawing in section.drawings:

@@ -32,8 +32,8 @@ def to_markdown(contents: Contents, figures: list[list[str]]) -> str:
         lines += ["", f"## {section.experiment.title}", ""]
         if section.experiment.about:
             lines += [section.experiment.about, ""]
-        if section.done < section.total:
-            lines += [f"{section.done} of {section.total} cells are done.", ""]
+        for remark in section.remarks:
+            lines += [remark, ""]
         if section.pivot is not None:
             lines += _table(section.pivot)
         for (title, _), path in zip(section.drawings, paths, strict=True):

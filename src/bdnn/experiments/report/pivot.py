@@ -29,6 +29,8 @@ _WORDS = {
     "validation_error": "validation error (%)",
     "epoch_seconds": "seconds",
 }
+# Axes whose values say nothing without the axis.
+_NUMERIC = ("hidden", "samples", "radius")
 
 
 def word(name: str) -> str:
@@ -62,7 +64,7 @@ class Pivot:
         cells = {}
         for entry in listed:
             row = tuple(word(entry.at.get(name, "")) for name in table.rows)
-            column = tuple(word(entry.at.get(name, "")) for name in table.columns)
+            column = tuple(_over_column(name, entry.at.get(name, "")) for name in table.columns)
             rows[row] = columns[column] = None
             cells[row, column] = entry
         # Headings of one level stand together, in the order in which they first come.
@@ -76,6 +78,11 @@ class Pivot:
             (prefix[level], len(list(group)))
             for prefix, group in groupby(heading[: level + 1] for heading in headings)
         ]
+
+
+def _over_column(name: str, value: str) -> str:
+    """A column's heading, which no corner explains: a value of the grid has its name with it."""
+    return f"{word(name)} {value}" if value and name in _NUMERIC else word(value)
 
 
 def _together(headings: list[Heading]) -> list[Heading]:

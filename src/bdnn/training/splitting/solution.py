@@ -99,7 +99,7 @@ class EpochSolver:
         """Solve one problem; where nothing obeys its clusters the previous network is returned."""
         ends = time.perf_counter() + seconds
         if not self.construct:
-            nothing = EpochSolution(previous, np.inf, -np.inf, "infeasible", "")
+            nothing = EpochSolution(previous, np.inf, 0.0, "infeasible", "previous")
             return self._by_solver(epoch, nothing, ends, stops, start=False)
         bound = epoch.majority_bound
         best = EpochSolution(previous, np.inf, bound, "infeasible", "previous")
