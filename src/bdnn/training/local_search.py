@@ -117,7 +117,9 @@ class LocalSearch(AbstractMethod):
         if method.polish and not recorder.interrupted:
             run.widen()
         ended = "time limit" if run.is_cut else "feasible"
-        message = "" if run.is_cut or recorder.is_close else "a local optimum of the alternation"
+        # Subproblems may have ended at their time limit, so this is no local optimum for certain.
+        is_open = not run.is_cut and not recorder.is_close
+        message = "the last rounds brought no smaller loss" if is_open else ""
         return recorder.verdict(self.name, ended=ended, solver=run.solver_name, message=message)
 
     def _settled(self) -> LocalSearch:
