@@ -5,7 +5,8 @@ BDNNError
 ├── DataError(ValueError)                       training or prediction data that cannot be used
 ├── ModelFileError(ValueError)                  a model file that cannot be trusted
 ├── SolverNotAvailableError(ImportError)        the solver's package or licence is missing
-├── UnsupportedFeatureError(NotImplementedError) the chosen solver or method cannot do what is asked
+├── UnsupportedFeatureError(NotImplementedError, ValueError)
+│                                               the chosen solver or method cannot do what is asked
 ├── NoSolutionError(RuntimeError)               a limit was reached before any network was found
 └── InfeasibleError(ValueError)                 constraints that no network can keep
 
@@ -33,7 +34,7 @@ class SolverNotAvailableError(BDNNError, ImportError):
     """A solver whose package or licence is missing."""
 
 
-class UnsupportedFeatureError(BDNNError, NotImplementedError):
+class UnsupportedFeatureError(BDNNError, NotImplementedError, ValueError):
     """Something the chosen solver or method cannot do."""
 
 

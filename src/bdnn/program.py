@@ -154,6 +154,17 @@ class Program:
         """Share everything with this program but the bounds of the variables."""
         return replace(self, _lower=[lower], _upper=[upper])
 
+    def without_cones(self) -> Program:
+        """Copy everything but the cones, so that rows can take their place in the copy alone."""
+        return replace(
+            self,
+            cones=[],
+            row_blocks=list(self.row_blocks),
+            _entries=list(self._entries),
+            _row_lower=list(self._row_lower),
+            _row_upper=list(self._row_upper),
+        )
+
     @property
     def lower(self) -> FloatArray:
         """Lower bounds of the variables."""

@@ -10,13 +10,12 @@ from bdnn.formulation import NetworkModel, Reductions, Robust
 from bdnn.formulation.free_layer import FreeLayer
 from bdnn.network import Network
 from bdnn.search import random_start
-from bdnn.solvers import Highs, available_solvers, choose_solver
+from bdnn.solvers import Highs, choose_solver
 from bdnn.training import Exact
 from tests.problems import random_problem, xor
 from tests.sentences import assert_one_sentence
 
 NORMS = ("linf", "l1", "l2")
-needs_scip = pytest.mark.skipif("scip" not in available_solvers(), reason="cones need SCIP")
 
 
 def robust_units(problem, radius, norm, limit=1):
@@ -55,7 +54,7 @@ def smallest_loss(problem, radius, norm):
     return best
 
 
-@pytest.mark.parametrize("norm", [*NORMS[:2], pytest.param("l2", marks=needs_scip)])
+@pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("radius", [0.3, 1.0, "per input"])
 def test_optimum_equals_enumeration(norm, radius):
     for seed in range(3):
@@ -74,7 +73,7 @@ def test_optimum_equals_enumeration(norm, radius):
         assert (distance >= each[:, None] * np.linalg.norm(W, ord=order, axis=1) - 1e-12).all()
 
 
-@pytest.mark.parametrize("norm", [*NORMS[:2], pytest.param("l2", marks=needs_scip)])
+@pytest.mark.parametrize("norm", NORMS)
 def test_a_free_first_layer_below_fixed_outputs_equals_enumeration(norm):
     for seed in range(3):
         problem = random_problem(seed, n_samples=7, hidden=(2,))
@@ -160,5 +159,5 @@ def test_bad_input():
             Exact(**options).train(problem)
         assert_one_sentence(caught.value)
     with pytest.raises(UnsupportedFeatureError, match="second-order cones") as caught:
-        Exact(robust_radius=0.1, robust_norm="l2").train(problem, solver="highs")
+        Exact(robust_radius=0.1, robust_norm="l2").train(problem, solver="cpsat")
     assert_one_sentence(caught.value)

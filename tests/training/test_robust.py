@@ -16,7 +16,6 @@ from bdnn.errors import DataError, ModelError, NoSolutionError, UnsupportedFeatu
 from bdnn.formulation import Robust
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
-from bdnn.solvers import available_solvers
 from bdnn.training import Budget, DataSplitting, Exact, LocalSearch
 from bdnn.training.robust import settled
 from bdnn.training.splitting.batches import Sampler
@@ -33,7 +32,6 @@ METHODS = {
     "splitting": DataSplitting(epochs=3, batch_size=99),
     "paper splitting": DataSplitting(epochs=3, batch_size=99, paper=True),
 }
-needs_scip = pytest.mark.skipif("scip" not in available_solvers(), reason="cones need SCIP")
 
 
 def survives(network: Network, inputs: FloatArray, radius: FloatArray, norm: str) -> bool:
@@ -85,7 +83,6 @@ def test_what_is_promised_holds(name, norm, weights, thresholds, hidden):
     check(problem, network, result, radius, norm)
 
 
-@needs_scip
 @pytest.mark.parametrize("name", ["local", "splitting"])
 def test_euclidean_balls(name):
     problem = random_problem(2, n_samples=7, hidden=(2,))
@@ -208,7 +205,7 @@ def test_bad_input(method):
         assert_one_sentence(caught.value)
     euclidean = replace(method, robust_radius=0.1, robust_norm="l2")
     with pytest.raises(UnsupportedFeatureError, match="second-order cones") as caught:
-        euclidean.train(problem, solver="highs")
+        euclidean.train(problem, solver="cpsat")
     assert_one_sentence(caught.value)
 
 

@@ -1,5 +1,7 @@
 """HiGHS, the free solver of linear mixed-integer programs; default for continuous weights.
 
+Cones are approached by tangents from outside, see :mod:`~bdnn.solvers.tangents`.
+
 Status values: https://ergo-code.github.io/HiGHS/dev/structures/enums/#HighsModelStatus
 """
 
@@ -17,6 +19,7 @@ from bdnn.program import Program
 from bdnn.solvers.base import AbstractSolver, Feature
 from bdnn.solvers.monitor import Monitor, finish
 from bdnn.solvers.result import Limits, SolveResult, Termination
+from bdnn.solvers.tangents import by_tangents
 
 
 @dataclass(frozen=True)
@@ -37,10 +40,23 @@ class Highs(AbstractSolver):
     package: ClassVar[str] = "highspy"
     distribution: ClassVar[str] = "highspy"
     features: ClassVar[frozenset[Feature]] = frozenset(
-        {Feature.CONTINUOUS, Feature.FRACTIONAL_ROWS, Feature.START, Feature.EVENTS}
+        {
+            Feature.CONTINUOUS,
+            Feature.FRACTIONAL_ROWS,
+            Feature.CONES,
+            Feature.START,
+            Feature.EVENTS,
+        }
     )
 
     def _solve(
+        self, program: Program, limits: Limits, start: FloatArray | None, monitor: Monitor
+    ) -> SolveResult:
+        if program.cones:
+            return by_tangents(program, limits, start, monitor, self._solve_linear)
+        return self._solve_linear(program, limits, start, monitor)
+
+    def _solve_linear(
         self, program: Program, limits: Limits, start: FloatArray | None, monitor: Monitor
     ) -> SolveResult:
         highspy = _import()

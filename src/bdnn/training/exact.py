@@ -48,7 +48,7 @@ class Exact(AbstractMethod):
         of that length: one for all, or one per distinct input. It is measured from scaled inputs
         on their grid.
     robust_norm : {"linf", "l1", "l2"}
-        Of these perturbations; ``l2`` needs a solver of second-order cones.
+        Of these perturbations; ``l2`` needs a solver of second-order cones, as all but CP-SAT are.
     """
 
     reductions: Reductions = field(default_factory=Reductions)
