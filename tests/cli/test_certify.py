@@ -36,6 +36,16 @@ def test_printed(model, small_csv):
     assert "certified accuracy" in done.stdout
 
 
+def test_the_curve_is_drawn(model, small_csv, tmp_path):
+    pytest.importorskip("matplotlib")
+    out = tmp_path / "curve.svg"
+    told = run_json("certify", model, small_csv, "--radius", 0.2, "--exact", "--plot", out)
+    assert told["plot"] == str(out)
+    assert "<svg" in out.read_text()
+    refused = run("certify", model, small_csv, "--plot", tmp_path / "curve.txt")
+    assert_refused(refused, "--plot must end in .png, .pdf, .svg")
+
+
 def test_columns_that_cannot_move(model, small_csv):
     nothing = run_json("certify", model, small_csv, "--fixed", "a", "--fixed", "b")
     assert nothing["certified_accuracy"] == 1

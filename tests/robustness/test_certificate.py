@@ -80,6 +80,8 @@ def test_what_is_no_certificate():
         {**values, "format": "other"},
         {**values, "radius": -1.0},
         {**values, "norm": "l0"},
+        {**values, "kind": "counter-example"},
+        {**values, "counter_example": values["sample"]},
         {key: value for key, value in values.items() if key != "sample"},
     ):
         with pytest.raises(DataError) as caught:

@@ -7,6 +7,15 @@ from pathlib import Path
 
 from bdnn.errors import DataError
 
+_PICTURES = (".png", ".pdf", ".svg")
+
+
+def check_picture(path: Path, option: str) -> None:
+    """Raise an error unless a picture can be written at a path, in the format of its ending."""
+    if path.suffix.lower() not in _PICTURES:
+        raise DataError(f"{option} must end in {', '.join(_PICTURES)}, got {path}: choose one.")
+    check_writable(path)
+
 
 def check_writable(path: Path) -> None:
     """Raise an error unless a file can be written at a path, without touching it."""

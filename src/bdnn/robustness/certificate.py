@@ -164,9 +164,11 @@ class Certificate:
         try:
             if (values["format"], values["version"]) != (FORMAT, VERSION):
                 raise ValueError(f"format {values['format']!r}, version {values['version']!r}")
-            counter_example = values["counter_example"]
+            counter_example, kind = values["counter_example"], values["kind"]
+            if kind != ("guarantee" if counter_example is None else "counter-example"):
+                raise ValueError(f"kind {kind!r} does not say what it holds")
             certificate = cls(
-                str(values["kind"]),
+                kind,
                 str(values["model"]),
                 check_norm(values["norm"]),
                 check_units(values["units"]),

@@ -69,6 +69,11 @@ class Domain:
 
     def check(self, X: FloatArray) -> None:
         """Refuse samples that no whole number or category stands for."""
+        if X.shape[1] != len(self.lower):
+            raise ModelError(
+                f"the domain is one of {len(self.lower)} features, got samples of {X.shape[1]}: "
+                "make one for these."
+            )
         broken = self.integer & (np.rint(X) != X)
         if broken.any():
             row, feature = np.argwhere(broken)[0]

@@ -79,7 +79,11 @@ class Surroundings:
             raise ModelError(
                 "a scaler with a factor of 0 says nothing about raw inputs: train the model again."
             )
-        domain = domain or Domain.create(X.shape[1])
+        domain = Domain.create(X.shape[1]) if domain is None else domain
+        if not isinstance(domain, Domain):
+            raise ModelError(
+                f"domain must be a Domain, got {domain!r}: make one with Domain.create."
+            )
         domain.check(X)
         inputs = scaler.transform(X)
         with np.errstate(over="ignore"):

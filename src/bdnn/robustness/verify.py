@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Literal, get_args
 
 import numpy as np
@@ -140,11 +141,13 @@ def verify(
         raise ModelError(
             f"method must be 'auto', 'boxes' or 'program', got {method!r}: choose one of these."
         )
-    if isinstance(time_limit, bool) or not time_limit > 0:
+    if not _is_number(time_limit) or not time_limit > 0:
         raise ModelError(
             f"time_limit must be a positive number of seconds, got {time_limit!r}: give for "
             "example 60."
         )
+    if n_jobs == 0:
+        raise ModelError("n_jobs must be 1 or more, or -1 for all cores, got 0: give one of these.")
     n_samples = len(around.X)
     look = np.full(n_samples, np.inf) if radius is None else check_radius(radius, n_samples)
     answers = search(
@@ -159,3 +162,7 @@ def verify(
         on_progress=on_progress,
     )
     return Verification(around, tuple(answers), look, correct)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

@@ -54,6 +54,12 @@ def certify(
         Path | None,
         typer.Option(metavar="FILE", help="Where to write a certificate per row, as JSON lines."),
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Where to draw accuracy against the radius: .png, .pdf or .svg."
+        ),
+    ] = None,
     as_json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -63,7 +69,7 @@ def certify(
     by attacks, branch and bound, and a mixed-integer program. Ctrl-C ends that and keeps what is
     known.
     """
-    from bdnn.cli.output import check_writable
+    from bdnn.cli.output import check_picture, check_writable
     from bdnn.robustness import certify as bound
     from bdnn.robustness import verify
     from bdnn.robustness.norms import check_radius
@@ -71,6 +77,8 @@ def certify(
     check_radius(radius)
     if out is not None:
         check_writable(out)
+    if plot is not None:
+        check_picture(plot, "--plot")
     question = ask(
         model,
         data,
@@ -92,7 +100,7 @@ def certify(
             question.around,
             radius,
             correct=question.correct,
-            smallest=False,
+            smallest=plot is not None,  # a curve needs more than the answer at one radius
             time_limit=time_limit,
             n_jobs=jobs,
             on_progress=None if quiet else _teller(),
@@ -100,11 +108,17 @@ def certify(
         report |= _exact_report(verified, radius, time.perf_counter() - started)
     if out is not None:
         _write(out, question, found, verified)
+    if plot is not None:
+        _draw(plot, found, verified, largest=2 * radius)
     if as_json:
-        paths = {"model": str(model), "data": data, "out": None if out is None else str(out)}
+        paths = {"model": str(model), "data": data, "out": _name(out), "plot": _name(plot)}
         print_json({**paths, **report, "radii": found.radii.tolist(), "notes": question.notes})
     else:
-        _print(report, out)
+        _print(report, {"certificates": out, "picture": plot})
+
+
+def _name(path: Path | None) -> str | None:
+    return None if path is None else str(path)
 
 
 def _bound_report(found: Certification, radius: float) -> dict[str, Any]:
@@ -152,6 +166,19 @@ def _write(
     write_text(path, "".join(f"{line}\n" for line in lines))
 
 
+def _draw(
+    path: Path, found: Certification, verified: Verification | None, *, largest: float
+) -> None:
+    """Draw the curve over the radii of the printed table."""
+    from bdnn.plotting import plot_robustness
+
+    named: dict[str, Certification | Verification] = {"certified": found}
+    if verified is not None:
+        named["worst case"] = verified
+    axes = plot_robustness(named, largest=largest or None)
+    axes.figure.savefig(path, dpi=150)  # type: ignore[union-attr]
+
+
 def _teller() -> Any:
     last = -math.inf
     started = time.monotonic()
@@ -166,7 +193,7 @@ def _teller() -> Any:
     return tell
 
 
-def _print(report: dict[str, Any], out: Path | None) -> None:
+def _print(report: dict[str, Any], written: dict[str, Path | None]) -> None:
     rows = report["rows"]
     pairs = [
         ("rows", str(rows)),
@@ -186,8 +213,7 @@ def _print(report: dict[str, Any], out: Path | None) -> None:
             ("exact", settled),
             ("time", f"{report['seconds']:.2f} s"),
         ]
-    if out is not None:
-        pairs.append(("certificates", str(out)))
+    pairs += [(what, str(path)) for what, path in written.items() if path is not None]
     print_pairs(pairs)
     print_table(
         ["radius", "certified accuracy"],

@@ -23,7 +23,6 @@ _OPTIONS = {
     "weights": ("--layer", "--shape"),
     "regions": ("DATA", "--features", "--target", "--header"),
 }
-_FORMATS = (".png", ".pdf", ".svg")
 
 
 def plot(
@@ -58,15 +57,13 @@ def plot(
 ) -> None:
     """Draw a model: loss and bound against time, weights, or decision regions of two features."""
     from bdnn.cli.model import read_classifier, read_record
-    from bdnn.cli.output import check_writable
+    from bdnn.cli.output import check_picture
 
     given = {"DATA": data, "--layer": layer, "--shape": shape, "--features": features}
     given |= {"--target": target, "--header": header}
     _check_options(what, [name for name, value in given.items() if value is not None])
     path = model.with_suffix(".png") if out is None else out
-    if path.suffix.lower() not in _FORMATS:
-        raise DataError(f"--out must end in {', '.join(_FORMATS)}, got {path}: choose one.")
-    check_writable(path)
+    check_picture(path, "--out")
     record = read_classifier(model) if what == "regions" else read_record(model)
     if what == "regions":
         figure = _regions(record, data, features, target=target, header=header)
