@@ -69,6 +69,16 @@ def test_pattern_keeps_every_first_layer_activation(data):
         assert (fitted.network_.activations(moved)[0] == before).all()
 
 
+@pytest.mark.parametrize("norm", ["linf", "l2"])
+def test_pattern_by_default_searches_before_it_solves(data, norm):
+    X, y = data
+    options = {"robust_radius": 0.05, "robust_norm": norm, "robust_loss": "pattern"}
+    result = model(**options, time_limit=60).fit(X, y).result_
+    assert result.method == "auto"
+    assert result.steps  # of the local search
+    assert result.loss < 60  # a constant network misses an output of half of the samples twice
+
+
 def test_settings_survive_the_model_file(data, tmp_path):
     X, y = data
     fitted = model(robust_radius=0.1, robust_norm="l1", time_limit=2).fit(X, y)

@@ -18,6 +18,7 @@ from bdnn.training import Auto, Exact
 from bdnn.training.average import average_problem
 from bdnn.training.base import AbstractMethod
 from bdnn.training.certified import Certified, CertifiedProblem
+from bdnn.training.robust_auto import RobustAuto
 
 RobustLoss = Literal["pattern", "certified", "average"]
 
@@ -75,7 +76,7 @@ class RobustTraining:
                 f"'exact' or 'certified', or robust_loss={self._other_loss(chosen)}."
             )
         if type(chosen) is Auto:
-            return Exact(reductions=chosen.reductions, eps=chosen.eps)
+            return RobustAuto(reductions=chosen.reductions, eps=chosen.eps)
         if not hasattr(chosen, "robust_radius"):
             raise ModelError(
                 f"method '{chosen.name}' cannot hold activations within a radius: use 'exact', "

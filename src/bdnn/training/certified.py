@@ -212,11 +212,13 @@ class Certified(AbstractMethod):
             )
         if solver != "auto":
             get_solver(solver).check_available()
-        ended, engine = "feasible", ""
+        ended, engine, message = "feasible", "", ""
         candidates: list[Network] = []
         if self.search:
             share = 0.5 if self.solve and solvable else 1.0
             ended, candidates = self._search(recorder, problem, share * recorder.remaining)
+            if ended == "time limit" and not candidates:
+                message = "the compiled search was not loaded when its time was over"
         small = len(problem.inputs) * shape.hidden[0] * shape.n_outputs <= _LARGEST_PROGRAM
         if self.solve and solvable and not recorder.stopping and (small or not self.search):
             exact = CertifiedSolve.of(recorder, solver, self.eps)
@@ -225,7 +227,7 @@ class Certified(AbstractMethod):
             engine = exact.solver_name
         if recorder.validation is not None and candidates:
             self._choose(recorder, candidates)
-        return recorder.verdict(self.name, ended=ended, solver=engine)
+        return recorder.verdict(self.name, ended=ended, solver=engine, message=message)
 
     def _search(
         self, recorder: Recorder, problem: CertifiedProblem, seconds: float

@@ -106,14 +106,9 @@ class LocalSearch(AbstractMethod):
         if solver != "auto":
             get_solver(solver).check_available()
         robust = promised(recorder, self.robust_radius, self.robust_norm, solver)
-        if method.subproblems != "mip" or method.start == "search" or method.polish:
-            ready = wait_until_ready(lambda: recorder.heartbeat("load") or recorder.remaining <= 0)
-            if not ready:
-                return recorder.verdict(self.name, ended="time limit")
-        share = 1.0 - _POLISH_SHARE if method.polish else 1.0
-        deadline = recorder.seconds + share * recorder.remaining
-        run = _Run(recorder, method, solver, deadline, robust)
-        run.all_starts()
+        run = method.alternate(recorder, solver, robust, seconds=recorder.remaining)
+        if run is None:
+            return recorder.verdict(self.name, ended="time limit")
         if method.polish and not recorder.interrupted:
             run.widen()
         ended = "time limit" if run.is_cut else "feasible"
@@ -121,6 +116,27 @@ class LocalSearch(AbstractMethod):
         is_open = not run.is_cut and not recorder.is_close
         message = "the last rounds brought no smaller loss" if is_open else ""
         return recorder.verdict(self.name, ended=ended, solver=run.solver_name, message=message)
+
+    def alternate(
+        self,
+        recorder: Recorder,
+        solver: str | AbstractSolver,
+        robust: Robust | None,
+        *,
+        seconds: float,
+    ) -> _Run | None:
+        """Offer what the starts find in some time; None if the search was not loaded by then."""
+        end = recorder.seconds + seconds
+        needs_moves = self.subproblems != "mip" or self.start == "search" or self.polish
+        if needs_moves and not wait_until_ready(
+            lambda: recorder.heartbeat("load") or recorder.seconds >= end
+        ):
+            return None
+        share = 1.0 - _POLISH_SHARE if self.polish else 1.0
+        deadline = recorder.seconds + share * (end - recorder.seconds)
+        run = _Run(recorder, self, solver, deadline, robust)
+        run.all_starts()
+        return run
 
     def _settled(self) -> LocalSearch:
         if not self.paper:
