@@ -1,0 +1,283 @@
+"""The starts of a local search: each alternates over the layers until a round brings nothing."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bdnn.activation import BoolArray
+from bdnn.formulation import Robust
+from bdnn.network import Network
+from bdnn.parallel import run_tasks
+from bdnn.problem import TrainingProblem
+from bdnn.search.descent import descend
+from bdnn.search.margin import widen_margin
+from bdnn.search.starts import random_start
+from bdnn.solvers.base import AbstractSolver
+from bdnn.solvers.registry import get_solver
+from bdnn.training.alternation import (
+    HalfSolution,
+    Neighbourhood,
+    ProgramSolver,
+    free_layers,
+    move_units,
+    pattern_bound,
+)
+from bdnn.training.base import Recorder
+from bdnn.training.robust import settled
+from bdnn.training.splitting.robust_start import robust_start
+
+if TYPE_CHECKING:
+    from bdnn.training.local_search import LocalSearch
+
+# Share of what is left of the time that one subproblem may take as programs.
+_SHARE = 0.4
+# Products beyond which no solver improves on the moves in seconds.
+_LARGEST_PROGRAM = 40_000
+# Seconds after which a solver that does not improve on the moves gives way, where moves ran first.
+_SECOND_OPINION = 5.0
+
+
+class AlternatingStarts:
+    """All starts of a local search and what they share."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        method: LocalSearch,
+        solver: str | AbstractSolver,
+        deadline: float,
+        robust: Robust | None,
+    ) -> None:
+        self.recorder = recorder
+        self.method = method
+        self.deadline = deadline
+        self.robust = robust
+        self.solver_name = ""
+        self.is_cut = False
+        budget = recorder.budget
+        threads = 1 if method.starts > 1 else budget.threads
+        self.programs = ProgramSolver(
+            recorder.problem,
+            solver,
+            threads=threads,
+            seed=budget.seed,
+            eps=method.eps,
+            robust=robust,
+        )
+        self._lock = threading.Lock()
+        self._first_good: int | None = None
+
+    def all_starts(self) -> None:
+        """Run every start; of equally good ends the earliest counts."""
+        seeds = np.random.SeedSequence(self.recorder.budget.seed).spawn(self.method.starts)
+        ends = run_tasks(
+            lambda task: self._path(*task), enumerate(seeds), n_jobs=self.recorder.budget.threads
+        )
+        for best in sorted(filter(self.programs.holds, ends), key=self.recorder.problem.loss)[:1]:
+            self.recorder.offer(best, "local", or_equal=True)
+
+    def stops(self, number: int) -> bool:
+        """Whether the start of this number has to end."""
+        return self.recorder.interrupted or self._is_late or self._is_superseded(number)
+
+    def widen(self) -> None:
+        """Give the best network wider margins at the same loss."""
+        recorder = self.recorder
+        network = recorder.network
+        if network is None or recorder.remaining <= 0:
+            return
+        recorder.note("margin")
+        wider = widen_margin(
+            recorder.problem,
+            network,
+            seconds=max(0.02, 0.9 * recorder.remaining),
+            seed=recorder.budget.seed,
+            on_progress=lambda network, values: recorder.heartbeat("margin"),
+        )
+        wider = self._settled(wider)
+        if self.programs.holds(wider):
+            recorder.offer(wider, "margin", or_equal=True)
+
+    @property
+    def _is_late(self) -> bool:
+        return self.recorder.seconds >= self.deadline
+
+    def _is_superseded(self, number: int) -> bool:
+        """Whether an earlier start is good enough, so that this one does not count."""
+        return self._first_good is not None and self._first_good < number
+
+    def _path(self, number: int, seed: np.random.SeedSequence) -> Network:
+        """Alternate from one start until a round brings nothing."""
+        rng = np.random.default_rng(seed)
+        problem = self.recorder.problem
+        network = self._settled(self._first_network(number, rng))
+        activations = self._drawn_activations(network, rng) if self.method.paper else None
+        halves = self._order(network)
+        round_number = quiet = 0
+        while not self.stops(number):
+            before = problem.loss(network) if self.programs.holds(network) else np.inf
+            round_number += 1
+            for half in halves:
+                layers = free_layers(half, problem.architecture.n_layers)
+                if not layers or self.stops(number):
+                    continue
+                began = time.perf_counter()
+                found = self._half(network, layers, number, rng, activations)
+                if activations is None or found.status != "infeasible":
+                    network = found.network
+                activations = None
+                self._record(number, round_number, half, found, network, began)
+            holds = self.programs.holds(network)
+            if holds and self.recorder.suffices(problem.loss(network)):
+                with self._lock:
+                    known = self._first_good
+                    self._first_good = number if known is None else min(known, number)
+                break
+            quiet = 0 if holds and problem.loss(network) < before else quiet + 1
+            if quiet >= self._most_quiet and not self._is_late:
+                break
+        self.is_cut |= self._is_late
+        return network
+
+    @property
+    def _most_quiet(self) -> int:
+        """Rounds without gain that end a start; another draw of what is freed may still help."""
+        return math.ceil(1 / (self.method.units * self.method.samples))
+
+    def _half(
+        self,
+        network: Network,
+        layers: tuple[int, ...],
+        number: int,
+        rng: np.random.Generator,
+        activations: list[BoolArray] | None,
+    ) -> HalfSolution:
+        method, problem = self.method, self.recorder.problem
+        hood = Neighbourhood.draw(problem, method.units, method.samples, rng)
+        # Moves let the layers between follow, which H1 and H2 hold fixed, and so may do better.
+        holds = method.subproblems == "mip" or len(layers) == 1
+        bound = pattern_bound(problem, network, layers) if holds else problem.conflict_bound
+        is_met = problem.is_met(problem.loss(network), bound)
+        # Drawn activations are not the network's own, on which the bound rests.
+        if activations is None and is_met and self.programs.holds(network):
+            return HalfSolution(network, bound, "optimal", "bound")
+        moves = method.subproblems != "mip" and hood.samples is None
+        if moves:
+            network = move_units(
+                problem,
+                network,
+                layers,
+                hood,
+                rng=rng,
+                target=bound,
+                stops=lambda: self._hears_stop(number),
+                robust=self.robust,
+            )
+            is_met = problem.is_met(problem.loss(network), bound)
+            if is_met or method.subproblems == "search":
+                return HalfSolution(network, bound, "optimal" if is_met else "local", "search")
+            if self.programs.size(layers) > _LARGEST_PROGRAM:
+                return HalfSolution(network, bound, "local", "search")
+        seconds = _SHARE * (self.deadline - self.recorder.seconds)
+        found = self.programs.solve(
+            network,
+            layers,
+            hood,
+            rng=rng,
+            seconds=min(seconds, _SECOND_OPINION) if moves else seconds,
+            stops=lambda: self._hears_stop(number, deadline=False),
+            activations=activations,
+        )
+        if found.status == "interrupted" and not self._is_superseded(number):
+            self.recorder.interrupted = True
+        self.solver_name = f"{found.solved_by} {get_solver(found.solved_by).version()}"
+        return found
+
+    def _hears_stop(self, number: int, *, deadline: bool = True) -> bool:
+        if self.recorder.heartbeat("local") or self._is_superseded(number):
+            return True
+        return deadline and self.stops(number)
+
+    def _record(
+        self,
+        number: int,
+        round_number: int,
+        half: int,
+        found: HalfSolution,
+        network: Network,
+        began: float,
+    ) -> None:
+        with self._lock:
+            if self.programs.holds(network):
+                self.recorder.offer(network, f"H{half}")
+            self.recorder.note_step(
+                start=number,
+                round=round_number,
+                subproblem=f"H{half}",
+                loss=self.recorder.problem.loss(network),
+                bound=found.bound,
+                seconds=time.perf_counter() - began,
+                status=found.status,
+                solved_by=found.solved_by,
+            )
+
+    def _first_network(self, number: int, rng: np.random.Generator) -> Network:
+        recorder, problem = self.recorder, self.recorder.problem
+        if number == 0 and recorder.given is not None:
+            return recorder.given
+        if self.method.paper:
+            return draw_network(problem, rng)
+        if self.method.start == "random":
+            firm = None if self.robust is None else robust_start(problem, self.robust, rng)
+            return firm or random_start(problem, rng)
+        found = descend(
+            problem,
+            seconds=max(0.05, 0.5 * (self.deadline - recorder.seconds)),
+            seed=np.random.SeedSequence(int(rng.integers(2**63))),
+            start="straight_through",
+            max_sweeps=64,
+            on_progress=lambda network, loss: self._hears_stop(number),
+        )
+        return found.network
+
+    def _order(self, network: Network) -> tuple[int, int]:
+        """H1 first; after H2 where units that cut no ball are the better part of a start."""
+        if self.robust is None or self.method.paper:
+            return 1, 2
+        on = network.activations(self.recorder.problem.inputs)[0]
+        return (2, 1) if (on != on[0]).any() else (1, 2)
+
+    def _settled(self, network: Network) -> Network:
+        """With thresholds that no perturbation crosses; as it is where weights leave none."""
+        if self.robust is None:
+            return network
+        return settled(network, self.robust, self.recorder.problem.inputs) or network
+
+    def _drawn_activations(
+        self, network: Network, rng: np.random.Generator
+    ) -> list[BoolArray] | None:
+        """Activations of the even hidden layers at random, as Algorithm 1 begins."""
+        on = network.activations(self.recorder.problem.inputs)
+        drawn = [k for k in free_layers(2, len(on)) if k < len(on) - 1]
+        for k in drawn:
+            on[k] = rng.random(on[k].shape) < 0.5
+        return on if drawn else None
+
+
+def draw_network(problem: TrainingProblem, rng: np.random.Generator) -> Network:
+    """Draw every weight from its set and every threshold from [-1, 1], as Algorithm 1 begins."""
+    shape = problem.architecture
+    weights, thresholds = [], []
+    for inputs, units, kind in zip(shape.widths, shape.widths[1:], shape.weights, strict=False):
+        W = rng.uniform(-1.0, 1.0, (units, inputs))
+        weights.append(rng.choice(kind.values, size=W.shape) if kind.integer else W)
+        t = np.zeros(units)
+        if shape.thresholds != "zero":
+            t = rng.uniform(-1.0, 1.0, units if shape.thresholds == "neuron" else 1)
+        thresholds.append(np.broadcast_to(t, (units,)))
+    return Network(shape, tuple(weights), tuple(thresholds))
