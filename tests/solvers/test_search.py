@@ -32,7 +32,7 @@ def test_start_is_the_first_incumbent(name: str) -> None:
 
 
 def test_vendor_uses_a_start_with_gaps(name: str) -> None:
-    # What takes a solver 1 s to find it has to reach at once from the known part of the start.
+    # What takes a solver 1 s to find is its first incumbent from the known part of the start.
     program = market_split()
     good = get_solver(name).solve(program, limits=Limits(seconds=1)).solution
     assert good is not None
@@ -44,10 +44,11 @@ def test_vendor_uses_a_start_with_gaps(name: str) -> None:
         return event.objective <= program.objective(good)
 
     result = get_solver(name).solve(
-        program, limits=Limits(seconds=3), start=start, on_event=until_as_good
+        program, limits=Limits(seconds=20), start=start, on_event=until_as_good
     )
     assert result.objective <= program.objective(good) + 1e-6
-    assert result.seconds < 1
+    first = next(event.objective for event in events if math.isfinite(event.objective))
+    assert first <= program.objective(good) + 1e-6
 
 
 def test_infeasible_start_is_no_incumbent(name: str) -> None:
