@@ -24,10 +24,11 @@ distributed = pytest.importorskip("distributed")
 @pytest.fixture(scope="module")
 def cluster():
     # A second death of a task's worker makes the scheduler give it up; by default it is the fourth.
+    # Any free port serves its pages: another cluster of this machine may have the usual one.
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 1}),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as found,
     ):
         yield found
