@@ -153,10 +153,7 @@ class Search:
         quiet = 0
         for number, sweeps in enumerate(_rounds()):
             left = deadline - recorder.seconds
-            if recorder.stopping or left <= 0:
-                break
-            if self.first is not None and self._is_slow(left):
-                self.message = "the time limit left gradients alone to train so large a network"
+            if recorder.stopping or left <= 0 or (self.first is not None and self._is_slow(left)):
                 break
             before = recorder.loss
             done = descend(
@@ -239,7 +236,10 @@ class Search:
         share = _LONG_START_SHARE if self._is_slow(seconds) else _START_SHARE
         self.first = make_start(recorder.problem, self.start, rng, seconds=share * seconds)
         recorder.offer(self.first, _PHASE)
-        if order[:2] != ("loss", "margin") or recorder.stopping or self._is_slow(seconds):
+        if self._is_slow(seconds):
+            self.message = "the time limit left the start alone to train so large a network"
+            return
+        if order[:2] != ("loss", "margin") or recorder.stopping:
             return
         widen_margin(
             recorder.problem,

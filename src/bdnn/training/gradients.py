@@ -26,8 +26,8 @@ from bdnn.training.result import Trained
 
 # Shares of the time for bounds and for gradients; the rest is for margins.
 _BOUND_SHARE, _GRADIENT_SHARE = 0.05, 0.5
-# Forward passes over all samples after the last moment at which margins can end.
-_LAST_PASSES = 4
+# Forward passes over all samples before margins begin and after the last moment they can end at.
+_LAST_PASSES = 12
 
 
 @dataclass(frozen=True)
