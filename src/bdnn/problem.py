@@ -132,6 +132,17 @@ class TrainingProblem:
         mass[place[group[len(before.inputs) :]]] = self.mass
         return replace(self, inputs=inputs[first[order]], mass=mass)
 
+    def of_lines(self, lines: NDArray[np.integer], mass: FloatArray | None = None) -> Self:
+        """The problem of some of the inputs, with other masses if these are given."""
+        return replace(
+            self, inputs=self.inputs[lines], mass=self.mass[lines] if mass is None else mass
+        )
+
+    @property
+    def needed_lines(self) -> NDArray[np.intp]:
+        """Inputs without which a part of the problem means something else: none."""
+        return np.zeros(0, dtype=np.intp)
+
     @cached_property
     def cost_on(self) -> FloatArray:
         """Loss of every output that is on."""

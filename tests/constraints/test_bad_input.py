@@ -16,7 +16,7 @@ from bdnn.constraints import (
     Sparsity,
 )
 from bdnn.errors import BDNNError, InfeasibleError, ModelError, UnsupportedFeatureError
-from bdnn.training import Auto
+from bdnn.training import Auto, LocalSearch
 
 X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [1.0, 1.0]])
 Y = np.array(["no", "yes", "yes", "no", "yes"])
@@ -79,8 +79,11 @@ CASES = [
         {"constraints": [Forbid("a"), FixedWeight(0, 1, "a", 1)]},
         r"Forbid\('a'\) and FixedWeight\(.*\) contradict each other",
     ),
-    ({"sparsity": Sparsity(total=4), "method": "local_search"}, "method 'local_search' cannot"),
-    ({"sparsity": Sparsity(total=4), "method": "data_splitting"}, "'data_splitting' cannot"),
+    ({"sparsity": Sparsity(total=4), "method": "gradients"}, "method 'gradients' cannot"),
+    (
+        {"sparsity": Sparsity(total=4), "method": LocalSearch(subproblems="search")},
+        r"subproblems='search' cannot keep Sparsity\(total=4\)",
+    ),
     ({"sparsity": Sparsity(total=4), "robust_radius": 0.1}, "robust_loss='certified' cannot"),
     (
         {"constraints": MustClassify([0]), "robust_radius": 0.1, "robust_loss": "average"},

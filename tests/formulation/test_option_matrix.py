@@ -8,7 +8,7 @@ tell; with method ``exact`` it is solved by every installed solver, and all have
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -72,7 +72,7 @@ REASONS = {
     "samples in parts go on with 'auto', 'exact' and 'descent' only": "cannot go on|robust_radius",
     "samples in parts go on without demands": "do not train with sparsity",
     "binary weights are never zero": "binary",
-    "demands are kept by 'auto', 'exact' and 'descent'": "cannot keep",
+    "the search keeps demands on steps only": "cannot keep",
     "demands do not combine with certified training": "cannot be combined",
     "activations are for hidden layers": "activation is for hidden layers",
     "certified training has a method of its own": "certified",
@@ -103,8 +103,8 @@ def refusal(case):
             "demands do not combine with certified training",
         ),
         (
-            demands and (method == "local_search" or (method == "descent" and not as_steps)),
-            "demands are kept by 'auto', 'exact' and 'descent'",
+            demands and method == "descent" and not as_steps,
+            "the search keeps demands on steps only",
         ),
         (
             case["samples"] == "in parts" and (robust or method == "local_search"),
@@ -173,11 +173,12 @@ def covering(options, is_left_out, *, seed=0, drawn=4000):
 def refused_cases():
     """One case for every reason to refuse, plain otherwise."""
     plain = {name: next(iter(entries)) for name, entries in OPTIONS.items()} | {"hidden": "one"}
+    # Two options against each other, or three where it takes as many.
     changes = [
-        dict([first, second])
-        for a, b in combinations(OPTIONS, 2)
-        for first in ((a, value) for value in OPTIONS[a])
-        for second in ((b, value) for value in OPTIONS[b])
+        dict(zip(names, values, strict=True))
+        for count in (3, 2)
+        for names in combinations(OPTIONS, count)
+        for values in product(*(OPTIONS[name] for name in names))
     ]
     found = {refusal(plain | change): plain | change for change in changes}
     return [(reason, case) for reason, case in found.items() if reason is not None]

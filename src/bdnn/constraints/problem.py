@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bdnn.activation import BoolArray, FloatArray
 from bdnn.architecture import Architecture
@@ -97,6 +98,24 @@ class ConstrainedProblem(TrainingProblem):
         scaled = super().weighed_in(unit)
         assert isinstance(scaled, ConstrainedProblem)
         return replace(scaled, penalty=self.penalty.in_units(unit))
+
+    def of_lines(
+        self, lines: NDArray[np.integer], mass: FloatArray | None = None
+    ) -> ConstrainedProblem:
+        """The problem of some of the inputs: what rules say of them, and their share of prices."""
+        part = super().of_lines(lines, mass)
+        total, kept = float(self.mass.sum()), float(part.mass.sum())
+        return replace(
+            part,
+            rules=tuple(rule.of_lines(lines, self) for rule in self.rules),
+            penalty=self.penalty.in_units(total / kept) if kept > 0 else self.penalty,
+        )
+
+    @cached_property
+    def needed_lines(self) -> NDArray[np.intp]:
+        """Inputs without which a part of the problem does not show a rule."""
+        found = [rule.needed_lines(self) for rule in self.rules]
+        return np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *found]))
 
     @cached_property
     def weight_box(self) -> list[tuple[FloatArray, FloatArray]]:

@@ -8,7 +8,7 @@ over any quantity of a network. The program, the search and the check of a netwo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -48,6 +48,16 @@ class AbstractRule(ABC):
     @abstractmethod
     def promise(self) -> dict[str, Any]:
         """What a model file promises of this rule, as plain data."""
+
+    def of_lines(self, lines: NDArray[np.integer], problem: TrainingProblem) -> AbstractRule:
+        """The rule for some of a problem's lines; one about weights stays as it is."""
+        del lines, problem
+        return self
+
+    def needed_lines(self, problem: TrainingProblem) -> NDArray[np.intp]:
+        """Lines without which a part of the problem does not show the rule."""
+        del problem
+        return np.zeros(0, dtype=np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +174,30 @@ class OutputRows(AbstractRule):
         """Say it of the training samples."""
         return self.promised
 
+    def of_lines(self, lines: NDArray[np.integer], problem: TrainingProblem) -> OutputRows:
+        """Keep what rows say of these lines; limits of rows over more lines shrink with it."""
+        columns = _places(lines, problem.mass.shape[1])
+        A = csr_array(self.A[:, columns])
+        whole, part = (np.asarray(abs(M).sum(axis=1)).ravel() for M in (self.A, A))
+        kept = np.flatnonzero((part > 0) | (whole == 0))
+        share = part[kept] / np.where(whole[kept] > 0, whole[kept], 1.0)
+        share[whole[kept] == 0] = 1.0
+        return replace(
+            self,
+            A=csr_array(A[kept]),
+            lower=self.lower[kept] * share,
+            upper=self.upper[kept] * share,
+            decided=np.flatnonzero(np.isin(lines, self.decided)),
+        )
+
+    def needed_lines(self, problem: TrainingProblem) -> NDArray[np.intp]:
+        """Lines that a row speaks of alone."""
+        n_outputs = problem.mass.shape[1]
+        alone = np.flatnonzero(np.diff(self.A.indptr) <= n_outputs)
+        seen = [np.unique(self.A[[row]].indices // n_outputs) for row in alone]
+        single = [lines for lines in seen if len(lines) == 1]
+        return np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *single]))
+
 
 @dataclass(frozen=True, eq=False)
 class QuantityRows(AbstractRule):
@@ -186,6 +220,32 @@ class QuantityRows(AbstractRule):
     def promise(self) -> dict[str, Any]:
         """Name the rows, which nobody else can check."""
         return {"kind": "own", "name": self.name}
+
+    def of_lines(self, lines: NDArray[np.integer], problem: TrainingProblem) -> QuantityRows:
+        """Leave out the activations of other lines, of which no row may speak."""
+        widths, n_lines = problem.architecture.widths, len(problem.inputs)
+        first = self.A.shape[1] - n_lines * sum(widths[1:])
+        columns = [np.arange(first)]
+        for units in widths[1:]:
+            columns.append(first + _places(lines, units))
+            first += n_lines * units
+        return replace(self, A=csr_array(self.A[:, np.concatenate(columns)]))
+
+    def needed_lines(self, problem: TrainingProblem) -> NDArray[np.intp]:
+        """All lines whose activations a row speaks of."""
+        widths, n_lines = problem.architecture.widths, len(problem.inputs)
+        first = self.A.shape[1] - n_lines * sum(widths[1:])
+        found = []
+        for units in widths[1:]:
+            inside = (self.A.indices >= first) & (self.A.indices < first + n_lines * units)
+            found.append((self.A.indices[inside] - first) // units)
+            first += n_lines * units
+        return np.unique(np.concatenate(found)).astype(np.intp)
+
+
+def _places(lines: NDArray[np.integer], per_line: int) -> NDArray[np.intp]:
+    """Where the entries of some lines are among those of all lines."""
+    return np.asarray((np.asarray(lines)[:, None] * per_line + np.arange(per_line)).ravel())
 
 
 def quantities(network: Network, inputs: FloatArray) -> FloatArray:

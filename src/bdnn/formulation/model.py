@@ -193,6 +193,9 @@ class NetworkModel:
         loss.add(program, steps[-1].u)
         demands: tuple[Demand | None, ...] = ()
         if constrained is not None:
+            # Constraints speak of inputs, of which those of a cluster share their variables.
+            if len(layers) > 1:
+                terms = terms[groups]
             demands = (
                 Support.add(
                     program,
@@ -201,7 +204,12 @@ class NetworkModel:
                     price=constrained.penalty.weight,
                 ),
                 Penalties.add(program, constrained, tuple(layers), terms, values),
-                CustomRows.add(program, constrained, tuple(layers), tuple(steps)),
+                CustomRows.add(
+                    program,
+                    constrained,
+                    tuple(layers),
+                    tuple(Steps(step.layer, step.u[groups]) for step in steps),
+                ),
             )
         return cls(
             problem,

@@ -61,14 +61,10 @@ def search_within(
         Limit of the start alone.
     """
     rng = np.random.default_rng(seed)
-    guide = make_start(problem, start, rng, seconds=seconds)
-    state = SearchState(problem, guide)
-    limits = WeightLimits.draw(problem, rng, guide, paired=state.paired)
-    if limits is None:
+    begun = _begin(problem, make_start(problem, start, rng, seconds=seconds), rng)
+    if begun is None:
         return
-    weights = limits.project(state.arrays.weights, rng, state.arrays.widths)
-    state.restore((weights, state.arrays.thresholds.copy()))
-    walk = ConstrainedWalk(problem, state, limits, rng, out_of_time)
+    walk = ConstrainedWalk(problem, *begun, rng, out_of_time)
     best = np.inf
     while walk.sweeps < sweeps and not out_of_time():
         if not walk.step():
@@ -78,6 +74,34 @@ def search_within(
             if value < best:
                 best = value
                 on_progress(network)
+
+
+def with_allowed_weights(
+    problem: ConstrainedProblem, guide: Network, rng: np.random.Generator
+) -> Network:
+    """Move a network's weights to where rules about weights let them be, if they can be moved.
+
+    Rules about outputs may still be broken. Thresholds are half-way between the sums around them.
+    """
+    begun = _begin(problem, guide, rng)
+    if begun is None:
+        return guide
+    state, _ = begun
+    state.centre_thresholds()
+    return state.to_network()
+
+
+def _begin(
+    problem: ConstrainedProblem, guide: Network, rng: np.random.Generator
+) -> tuple[SearchState, WeightLimits] | None:
+    """The state of a walk from a guide, and the limits of its weights; None if there are none."""
+    state = SearchState(problem, guide)
+    limits = WeightLimits.draw(problem, rng, guide, paired=state.paired)
+    if limits is None:
+        return None
+    weights = limits.project(state.arrays.weights, rng, state.arrays.widths)
+    state.restore((weights, state.arrays.thresholds.copy()))
+    return state, limits
 
 
 class ConstrainedWalk(Walk):

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bdnn.activation import BoolArray
+from bdnn.constraints.problem import ConstrainedProblem
 from bdnn.formulation import Robust
 from bdnn.network import Network
 from bdnn.parallel import run_tasks
 from bdnn.problem import TrainingProblem
+from bdnn.search.constrained import search_within, with_allowed_weights
 from bdnn.search.descent import descend
 from bdnn.search.margin import widen_margin
 from bdnn.search.starts import random_start
@@ -28,6 +30,7 @@ from bdnn.training.alternation import (
     pattern_bound,
 )
 from bdnn.training.base import Recorder
+from bdnn.training.constrained_alternation import ConstrainedPrograms
 from bdnn.training.robust import settled
 from bdnn.training.splitting.robust_start import robust_start
 
@@ -36,6 +39,8 @@ if TYPE_CHECKING:
 
 # Share of what is left of the time that one subproblem may take as programs.
 _SHARE = 0.4
+# Sweeps of a search that only makes a start.
+_START_SWEEPS = 64
 # Products beyond which no solver improves on the moves in seconds.
 _LARGEST_PROGRAM = 40_000
 # Seconds after which a solver that does not improve on the moves gives way, where moves ran first.
@@ -60,11 +65,15 @@ class AlternatingStarts:
         self.solver_name = ""
         self.is_cut = False
         budget = recorder.budget
-        threads = 1 if method.starts > 1 else budget.threads
-        self.programs = ProgramSolver(
-            recorder.problem,
+        kind = (
+            ConstrainedPrograms.build
+            if isinstance(recorder.problem, ConstrainedProblem)
+            else ProgramSolver
+        )
+        self.programs: ProgramSolver | ConstrainedPrograms = kind(
+            recorder.problem,  # type: ignore[arg-type]
             solver,
-            threads=threads,
+            threads=1 if method.starts > 1 else budget.threads,
             seed=budget.seed,
             eps=method.eps,
             robust=robust,
@@ -78,7 +87,9 @@ class AlternatingStarts:
         ends = run_tasks(
             lambda task: self._path(*task), enumerate(seeds), n_jobs=self.recorder.budget.threads
         )
-        for best in sorted(filter(self.programs.holds, ends), key=self.recorder.problem.loss)[:1]:
+        for best in sorted(filter(self.programs.holds, ends), key=self.recorder.problem.objective)[
+            :1
+        ]:
             self.recorder.offer(best, "local", or_equal=True)
 
     def stops(self, number: int) -> bool:
@@ -120,7 +131,7 @@ class AlternatingStarts:
         halves = self._order(network)
         round_number = quiet = 0
         while not self.stops(number):
-            before = problem.loss(network) if self.programs.holds(network) else np.inf
+            before = problem.objective(network) if self.programs.holds(network) else np.inf
             round_number += 1
             for half in halves:
                 layers = free_layers(half, problem.architecture.n_layers)
@@ -133,12 +144,12 @@ class AlternatingStarts:
                 activations = None
                 self._record(number, round_number, half, found, network, began)
             holds = self.programs.holds(network)
-            if holds and self.recorder.suffices(problem.loss(network)):
+            if holds and self.recorder.suffices(problem.objective(network)):
                 with self._lock:
                     known = self._first_good
                     self._first_good = number if known is None else min(known, number)
                 break
-            quiet = 0 if holds and problem.loss(network) < before else quiet + 1
+            quiet = 0 if holds and problem.objective(network) < before else quiet + 1
             if quiet >= self._most_quiet and not self._is_late:
                 break
         self.is_cut |= self._is_late
@@ -162,12 +173,12 @@ class AlternatingStarts:
         # Moves let the layers between follow, which H1 and H2 hold fixed, and so may do better.
         holds = method.subproblems == "mip" or len(layers) == 1
         bound = pattern_bound(problem, network, layers) if holds else problem.conflict_bound
-        is_met = problem.is_met(problem.loss(network), bound)
+        is_met = problem.is_met(problem.objective(network), bound)
         # Drawn activations are not the network's own, on which the bound rests.
         if activations is None and is_met and self.programs.holds(network):
             return HalfSolution(network, bound, "optimal", "bound")
         moves = method.subproblems != "mip" and hood.samples is None
-        if moves:
+        if moves and isinstance(self.programs, ProgramSolver):
             network = move_units(
                 problem,
                 network,
@@ -178,7 +189,7 @@ class AlternatingStarts:
                 stops=lambda: self._hears_stop(number),
                 robust=self.robust,
             )
-            is_met = problem.is_met(problem.loss(network), bound)
+            is_met = problem.is_met(problem.objective(network), bound)
             if is_met or method.subproblems == "search":
                 return HalfSolution(network, bound, "optimal" if is_met else "local", "search")
             if self.programs.size(layers) > _LARGEST_PROGRAM:
@@ -219,7 +230,7 @@ class AlternatingStarts:
                 start=number,
                 round=round_number,
                 subproblem=f"H{half}",
-                loss=self.recorder.problem.loss(network),
+                loss=self.recorder.problem.objective(network),
                 bound=found.bound,
                 seconds=time.perf_counter() - began,
                 status=found.status,
@@ -230,20 +241,45 @@ class AlternatingStarts:
         recorder, problem = self.recorder, self.recorder.problem
         if number == 0 and recorder.given is not None:
             return recorder.given
-        if self.method.paper:
-            return draw_network(problem, rng)
+        if isinstance(problem, ConstrainedProblem):
+            return self._first_allowed(problem, number, rng)
         if self.method.start == "random":
-            firm = None if self.robust is None else robust_start(problem, self.robust, rng)
-            return firm or random_start(problem, rng)
+            return self._random_network(rng)
         found = descend(
             problem,
             seconds=max(0.05, 0.5 * (self.deadline - recorder.seconds)),
             seed=np.random.SeedSequence(int(rng.integers(2**63))),
             start="straight_through",
-            max_sweeps=64,
+            max_sweeps=_START_SWEEPS,
             on_progress=lambda network, loss: self._hears_stop(number),
         )
         return found.network
+
+    def _random_network(self, rng: np.random.Generator) -> Network:
+        """As Algorithm 1 draws it, or with inputs on both sides of most units."""
+        problem = self.recorder.problem
+        if self.method.paper:
+            return draw_network(problem, rng)
+        firm = None if self.robust is None else robust_start(problem, self.robust, rng)
+        return firm or random_start(problem, rng)
+
+    def _first_allowed(
+        self, problem: ConstrainedProblem, number: int, rng: np.random.Generator
+    ) -> Network:
+        """A network to begin with whose weights keep what is asked of weights."""
+        found = [self._random_network(rng)]
+        if self.method.start == "search":
+            ends = self.recorder.seconds + 0.5 * (self.deadline - self.recorder.seconds)
+            search_within(
+                problem,
+                seed=np.random.SeedSequence(int(rng.integers(2**63))),
+                start="straight_through",
+                sweeps=_START_SWEEPS,
+                out_of_time=lambda: self._hears_stop(number) or self.recorder.seconds > ends,
+                on_progress=found.append,
+                seconds=ends - self.recorder.seconds,
+            )
+        return with_allowed_weights(problem, found[-1], rng) if len(found) == 1 else found[-1]
 
     def _order(self, network: Network) -> tuple[int, int]:
         """H1 first; after H2 where units that cut no ball are the better part of a start."""

@@ -288,6 +288,7 @@ class AbstractMethod(ABC):
     continues: ClassVar[bool] = False
     has_nodes: ClassVar[bool] = False
     keeps_constraints: ClassVar[bool] = False
+    validates_constrained: ClassVar[bool] = False
 
     def train(
         self,
@@ -336,7 +337,7 @@ class AbstractMethod(ABC):
             )
         if isinstance(problem, ConstrainedProblem):
             check_keeps(problem, self.name, keeps=self.keeps_constraints)
-            if validation is not None:
+            if validation is not None and not self.validates_constrained:
                 raise ModelError(
                     f"validation_fraction cannot be combined with {problem.demands}: leave it at 0."
                 )

@@ -3,7 +3,8 @@
 Every epoch draws a batch and demands that the batch samples of a cluster have the same activations;
 then the cluster with the largest loss is cut in two. Of all epochs the network with the fewest
 validation errors is kept. With a radius the first-layer activations of a batch's inputs hold in
-balls around them (the paper's robust model).
+balls around them (the paper's robust model). Constraints hold for all samples: every network on the
+way keeps what they say of its batch, and only one that keeps all of them is returned.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import ClassVar, get_args
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from bdnn.constraints.problem import ConstrainedProblem
 from bdnn.errors import ModelError
 from bdnn.formulation import DEFAULT_EPS, Robust
 from bdnn.network import Network
@@ -93,10 +95,15 @@ class DataSplitting(AbstractMethod):
 
     name: ClassVar[str] = "data_splitting"
     uses_validation: ClassVar[bool] = True
+    keeps_constraints: ClassVar[bool] = True
+    validates_constrained: ClassVar[bool] = True
 
     def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
         method = self._settled()
         method._check()
+        if isinstance(recorder.problem, ConstrainedProblem):
+            # There is no construction to improve on, so that the solver gets all of the time.
+            method = replace(method, patience=math.inf)
         if solver != "auto":
             get_solver(solver).check_available()
         robust = promised(recorder, self.robust_radius, self.robust_norm, solver)
@@ -289,7 +296,9 @@ class _Run:
         return f"first-layer activations hold within the radius for {held} of {len(inputs)} inputs"
 
     def _holds(self, network: Network, rows: IndexArray) -> bool:
-        """Whether no perturbation of these inputs changes a first-layer activation."""
+        """Whether constraints are kept, and first-layer activations for all of these balls."""
+        if not self.recorder.problem.allows(network):
+            return False
         if self.robust is None:
             return True
         inputs = self.recorder.problem.inputs[rows]

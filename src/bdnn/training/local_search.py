@@ -5,6 +5,7 @@ ones fixed; a round without a better loss ends the search in a local optimum. Th
 linear programs with integers, solved as the paper does (``paper=True``) or, faster, by exact
 one-unit moves with a solver behind them where the moves are no proof. With a radius every network
 on the way keeps its first-layer activations in balls around the inputs (the paper's robust model).
+Constraints and prices are part of the subproblems, which are then solved as programs.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
+from bdnn.constraints.problem import ConstrainedProblem
 from bdnn.errors import ModelError
 from bdnn.formulation import DEFAULT_EPS, Robust
 from bdnn.search.warm_up import wait_until_ready
@@ -74,10 +76,13 @@ class LocalSearch(AbstractMethod):
     robust_norm: str = "linf"
 
     name: ClassVar[str] = "local_search"
+    keeps_constraints: ClassVar[bool] = True
 
     def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
         method = self._settled()
         method._check()
+        if isinstance(recorder.problem, ConstrainedProblem):
+            method = method.within(recorder.problem)
         if solver != "auto":
             get_solver(solver).check_available()
         robust = promised(recorder, self.robust_radius, self.robust_norm, solver)
@@ -117,6 +122,14 @@ class LocalSearch(AbstractMethod):
         if not self.paper:
             return self
         return replace(self, starts=1, start="random", subproblems="mip", polish=False)
+
+    def within(self, problem: ConstrainedProblem) -> LocalSearch:
+        """The same with programs only: moves, and wider margins by moves, know no constraints."""
+        if self.subproblems == "search":
+            raise ModelError(
+                f"subproblems='search' cannot keep {problem.demands}: use 'auto' or 'mip'."
+            )
+        return replace(self, subproblems="mip", polish=False)
 
     def _check(self) -> None:
         if isinstance(self.starts, bool) or not isinstance(self.starts, int) or self.starts < 1:

@@ -15,6 +15,19 @@ from bdnn.formulation import NetworkModel
 from bdnn.formulation.free_layer import FreeLayer
 from bdnn.formulation.weights import LayerWeights
 from bdnn.network import Network
+from bdnn.solvers.result import SolveResult
+
+
+def networks_of(model: NetworkModel, outcome: SolveResult) -> list[Network]:
+    """Networks of a solver's answer: the one it has, and a repaired one where that lost by it."""
+    if outcome.solution is None:
+        return []
+    network = model.read(outcome.solution)
+    claimed = outcome.objective + 1e-6 * max(1.0, abs(outcome.objective))
+    if model.problem.objective(network) <= claimed:
+        return [network]
+    repaired = repair(model, outcome.solution)
+    return [network] if repaired is None else [network, repaired]
 
 
 def repair(model: NetworkModel, solution: FloatArray) -> Network | None:

@@ -34,10 +34,11 @@ class RobustAuto(Exact):
     def _solve(
         self, recorder: Recorder, solver: str | AbstractSolver, robust: Robust | None
     ) -> Trained:
-        # Local search keeps no constraints, and needs a layer to free while another is fixed.
         problem = recorder.problem
-        is_plain = not isinstance(problem, ConstrainedProblem) and problem.architecture.hidden
-        if is_plain and recorder.earlier is None and not recorder.stopping:
+        # Local search needs a layer to free while another is fixed.
+        if problem.architecture.hidden and recorder.earlier is None and not recorder.stopping:
             search = LocalSearch(polish=False, eps=self.eps)
+            if isinstance(problem, ConstrainedProblem):
+                search = search.within(problem)
             search.alternate(recorder, solver, robust, seconds=_SEARCH_SHARE * recorder.remaining)
         return super()._solve(recorder, solver, robust)

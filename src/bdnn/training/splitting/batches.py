@@ -55,8 +55,10 @@ class Sampler:
 
     def _batch(self, samples: IndexArray) -> tuple[IndexArray, TrainingProblem]:
         pairs = np.searchsorted(self._last, samples, side="right")
-        rows, place = np.unique(self.rows[pairs], return_inverse=True)
+        # What constraints speak of is part of every batch, without weight where it was not drawn.
+        rows = np.union1d(self.rows[pairs], self.problem.needed_lines)
+        place = np.searchsorted(rows, self.rows[pairs])
         weight = 1.0 if self.is_counted else self.weight[pairs]
         mass = np.zeros((len(rows), self.problem.mass.shape[1]))
-        np.add.at(mass, (place.reshape(-1), self.labels[pairs]), weight)
-        return rows, TrainingProblem(self.problem.architecture, self.problem.inputs[rows], mass)
+        np.add.at(mass, (place, self.labels[pairs]), weight)
+        return rows, self.problem.of_lines(rows, mass)

@@ -89,7 +89,9 @@ class EpochProblem:
         return float(majority_loss(self._mass(groups)).sum())
 
     def is_feasible(self, network: Network) -> bool:
-        """Whether the network's first layer cuts no cluster and no ball around an input."""
+        """Whether a network keeps constraints, and its first layer cuts no cluster and no ball."""
+        if not self.problem.allows(network):
+            return False
         if self.robust is not None and not self.robust.holds(network, self.problem.inputs).all():
             return False
         return self.patterns(network.activations(self.problem.inputs)[0]) is not None

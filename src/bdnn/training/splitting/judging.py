@@ -33,21 +33,30 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Judgement:
-    """Errors and loss of a candidate; the smaller the key, the better it is."""
+    """Errors and loss of a candidate; the smaller the key, the better it is.
+
+    Where weights or margins have prices, these are part of the loss, and errors of the training
+    samples are no measure of their own.
+    """
 
     train_error: float
     validation_error: float | None
     loss: float
+    has_prices: bool = False
 
     @property
     def key(self) -> tuple[float, float]:
         """Validation error, or training error without validation; then the loss."""
-        first = self.train_error if self.validation_error is None else self.validation_error
+        first = self.validation_error
+        if first is None:
+            first = self.loss if self.has_prices else self.train_error
         return first, self.loss
 
     @property
     def pooled_key(self) -> tuple[float, float]:
         """Training and validation error together, which few samples distort less; then the loss."""
+        if self.has_prices:
+            return self.key
         return self.train_error + (self.validation_error or 0.0), self.loss
 
 
@@ -77,7 +86,10 @@ class Judge:
         """Measure a candidate."""
         network = candidate.cheaper
         error = None if self.validation is None else self.validation.error(network)
-        return Judgement(self.problem.error(network), error, self.problem.loss(network))
+        problem = self.problem
+        return Judgement(
+            problem.error(network), error, problem.objective(network), problem.has_penalty
+        )
 
     def losses(self, candidate: Candidate) -> FloatArray:
         """What every judging sample of the training data costs."""
@@ -96,4 +108,4 @@ def part_of(problem: TrainingProblem, rows: IndexArray) -> TrainingProblem:
     """The problem of some inputs."""
     if len(rows) == len(problem.inputs):
         return problem
-    return TrainingProblem(problem.architecture, problem.inputs[rows], problem.mass[rows])
+    return problem.of_lines(rows)

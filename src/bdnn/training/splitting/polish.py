@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from bdnn.constraints.problem import ConstrainedProblem
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
+from bdnn.search.constrained import MOVES, search_within
 from bdnn.search.descent import descend
 from bdnn.search.embedding import embed
 from bdnn.search.margin import widen_margin
@@ -36,8 +38,13 @@ def polish(
     """Yield networks with wider margins, at the price of some loss and at the same loss.
 
     A network that copies a shallow one is polished in its shallow form, which is all it computes.
-    ``settle`` gives a network what else is asked of it, or says None.
+    ``settle`` gives a network what else is asked of it, or says None. Under constraints it is
+    searched on instead, because margins are widened by moves that know none.
     """
+    if isinstance(recorder.problem, ConstrainedProblem):
+        within = _searched_within(recorder, recorder.problem, best.network, seconds, rng)
+        yield from (Candidate(network) for network in map(settle, within) if network is not None)
+        return
     rows = some_rows(recorder.problem, _MOST_INPUTS, rng)
     problem = part_of(recorder.problem, rows)
     shape, begun = best.network.architecture, best.cheaper
@@ -70,6 +77,34 @@ def polish(
             continue
         is_copy = best.shallow is not None
         yield Candidate(embed(found, shape), found) if is_copy else Candidate(found)
+
+
+def _searched_within(
+    recorder: Recorder,
+    problem: ConstrainedProblem,
+    network: Network,
+    seconds: float,
+    rng: np.random.Generator,
+) -> list[Network]:
+    """Better and better networks that keep the constraints, the best one first."""
+    ends = recorder.seconds + seconds
+    rows = np.union1d(some_rows(problem, _MOST_INPUTS, rng), problem.needed_lines)
+
+    def out_of_time() -> bool:
+        return recorder.heartbeat("polish") or recorder.seconds >= ends
+
+    found: list[Network] = []
+    if MOVES.wait(out_of_time):
+        search_within(
+            problem.of_lines(rows),
+            seed=int(rng.integers(2**31)),
+            start=network,
+            sweeps=_SWEEPS,
+            out_of_time=out_of_time,
+            on_progress=found.append,
+            seconds=seconds,
+        )
+    return found[::-1]
 
 
 def _descended(

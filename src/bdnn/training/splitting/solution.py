@@ -10,13 +10,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from bdnn.activation import FloatArray
+from bdnn.constraints.problem import ConstrainedProblem
 from bdnn.formulation import DEFAULT_EPS, NetworkModel
-from bdnn.network import Network
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import choose_solver, get_solver
 from bdnn.solvers.result import Limits, SolveResult, Termination
-from bdnn.training.repair import repair
+from bdnn.training.repair import networks_of
 from bdnn.training.splitting.construction import construct
 from bdnn.training.splitting.epoch import EpochProblem
 from bdnn.training.splitting.judging import Candidate
@@ -113,9 +112,11 @@ class EpochSolver:
         def is_late() -> bool:
             return time.perf_counter() >= ends or stops()
 
-        built = construct(
-            epoch, rng=rng, target=bound, seconds=max(0.01, seconds), stops=is_late
-        )  # fmt: skip
+        built = None
+        if not isinstance(epoch.problem, ConstrainedProblem):  # which no construction heeds
+            built = construct(
+                epoch, rng=rng, target=bound, seconds=max(0.01, seconds), stops=is_late
+            )
         if built is not None:
             best = _better(epoch, best, built, "construction")
         if best.status != "optimal" and not is_late():
@@ -169,8 +170,8 @@ class EpochSolver:
         best: EpochSolution,
         name: str,
     ) -> EpochSolution:
-        for network in _networks(model, outcome):
-            if epoch.is_feasible(network) and epoch.problem.loss(network) < best.loss:
+        for network in networks_of(model, outcome):
+            if epoch.is_feasible(network) and epoch.problem.objective(network) < best.loss:
                 best = _better(epoch, best, Candidate(network), name)
         bound = best.bound
         if outcome.termination is not Termination.INFEASIBLE:
@@ -181,22 +182,11 @@ class EpochSolver:
         return replace(best, status=outcome.termination.value)
 
 
-def _networks(model: NetworkModel, outcome: SolveResult) -> list[Network]:
-    solution: FloatArray | None = outcome.solution
-    if solution is None:
-        return []
-    network = model.read(solution)
-    if model.problem.loss(network) <= outcome.objective + 1e-6:
-        return [network]
-    repaired = repair(model, solution)
-    return [network] if repaired is None else [network, repaired]
-
-
 def _better(
     epoch: EpochProblem, best: EpochSolution, candidate: Candidate, by: str
 ) -> EpochSolution:
     """The new network if it costs no more."""
-    loss = epoch.problem.loss(candidate.network)
+    loss = epoch.problem.objective(candidate.network)
     if loss > best.loss:
         return best
     return _judged(epoch, EpochSolution(candidate, loss, best.bound, "feasible", by))

@@ -1,0 +1,201 @@
+"""The paper's heuristics under constraints: what they return keeps every rule, also with radii."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bdnn import BDNNClassifier
+from bdnn.constraints import (
+    DemographicParity,
+    FixedWeight,
+    Forbid,
+    LinearRows,
+    Monotone,
+    MustClassify,
+    Regularizer,
+    Sparsity,
+    constrain,
+)
+from bdnn.constraints.rules import path_signs
+from bdnn.problem import TrainingProblem
+from bdnn.training import DataSplitting, Exact, LocalSearch
+from bdnn.training.budget import Budget
+from tests.constraints.demands import constrained
+from tests.problems import random_problem
+from tests.strategies import architectures, problems_with_networks
+from tests.training.test_robust import survives
+
+RNG = np.random.default_rng(5)
+X = RNG.integers(0, 5, (24, 3)).astype(float)
+Y = (X[:, 0] + X[:, 1] * X[:, 2] > 6).astype(int)
+GROUP = np.arange(24) % 2
+
+# Options, and how to see from weights and predictions alone that they are kept.
+DEMANDS = {
+    "per unit": (
+        {"sparsity": Sparsity(per_unit=1)},
+        lambda net, said: all((W != 0).sum(axis=1).max() <= 1 for W in net.weights),
+    ),
+    "features": (
+        {"sparsity": Sparsity(features=2)},
+        lambda net, said: (net.weights[0] != 0).any(axis=0).sum() <= 2,
+    ),
+    "total": (
+        {"sparsity": Sparsity(total=6)},
+        lambda net, said: sum((W != 0).sum() for W in net.weights) <= 6,
+    ),
+    "monotone": (
+        {"constraints": Monotone(0, +1)},
+        lambda net, said: not path_signs(net.weights, 0)[-1][1][1],
+    ),
+    "forbid": (
+        {"constraints": Forbid(1)},
+        lambda net, said: not net.weights[0][:, 1].any(),
+    ),
+    "must classify": (
+        {"constraints": MustClassify([2, 11])},
+        lambda net, said: (said[[2, 11]] == Y[[2, 11]]).all(),
+    ),
+    "parity": (
+        {"constraints": DemographicParity(GROUP, 0.25)},
+        lambda net, said: abs(said[GROUP == 0].mean() - said[GROUP == 1].mean()) <= 0.25,
+    ),
+    "own rows": (
+        {"constraints": LinearRows(lambda v: v.weights[0].sum() <= 0)},
+        lambda net, said: net.weights[0].sum() <= 1e-6,
+    ),
+}
+METHODS = {
+    "local search": LocalSearch(starts=2),
+    "local search from a search": LocalSearch(starts=1, start="search"),
+    "local search in parts": LocalSearch(starts=1, units=0.5, samples=0.5),
+    "local search of the paper": LocalSearch(paper=True),
+    "data splitting": DataSplitting(epochs=4, batch_size=12),
+    "data splitting in batches": DataSplitting(epochs=2, batch_size=12, batches="all"),
+    "data splitting of the paper": DataSplitting(epochs=4, batch_size=24, paper=True),
+}
+
+
+def fit(method, **options):
+    options = {"hidden": (2,), "weights": "ternary", "time_limit": 20.0, **options}
+    model = BDNNClassifier(method=method, random_state=0, scale=None, **options)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return model.fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def optima():
+    """Smallest objectives, by one program."""
+    return {name: fit("exact", **options).result_ for name, (options, _) in DEMANDS.items()}
+
+
+@pytest.mark.parametrize("name", DEMANDS)
+@pytest.mark.parametrize("method", METHODS)
+def test_demands_are_kept_and_no_loss_is_below_the_optimum(method, name, optima):
+    options, is_kept = DEMANDS[name]
+    model = fit(METHODS[method], **options)
+    assert is_kept(model.network_, model.predict(X))
+    best = optima[name]
+    assert best.status == "optimal"
+    assert model.result_.loss >= best.loss
+    assert model.result_.bound <= best.loss
+    if model.result_.status == "optimal":
+        assert model.result_.loss == best.loss
+
+
+@pytest.mark.parametrize("method", ["local search", "data splitting"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"weights": "continuous", "sparsity": Sparsity(per_unit=1)},
+        {"hidden": (2, 2), "sparsity": Sparsity(units=3)},
+        {"thresholds": "layer", "constraints": Monotone(0, +1)},
+        {"thresholds": "zero", "constraints": FixedWeight(0, 0, 0, 1)},
+        {"sparsity": Sparsity(price=0.5)},
+        {"regularizer": Regularizer(l1=0.25, saturated_margin=0.125)},
+    ],
+    ids=lambda options: "-".join(map(str, options)),
+)
+def test_shapes_and_prices(method, options):
+    found, best = fit(METHODS[method], **options), fit("exact", **options)
+    assert found.result_.minimised >= best.result_.bound - 1e-6
+    constraints = {
+        key: options[key] for key in ("sparsity", "constraints", "regularizer") if key in options
+    }
+    plain = TrainingProblem.from_samples(best.network_.architecture, X, Y)
+    if "units" not in str(constraints):  # units that nothing listens to are taken out at the end
+        asked = constrain(plain, **constraints)
+        assert asked.allows(found.network_)
+        assert asked.objective(found.network_) == pytest.approx(found.result_.minimised)
+    else:
+        assert sum((W != 0).any(axis=0).sum() for W in found.network_.weights[1:]) <= 3
+
+
+@pytest.mark.parametrize("norm", ["linf", "l1", "l2"])
+@pytest.mark.parametrize("weights", ["ternary", "continuous"])
+@pytest.mark.parametrize("method", ["local search", "data splitting of the paper", "auto", "exact"])
+def test_radii_and_sparsity_together(method, weights, norm):
+    model = fit(
+        METHODS.get(method, method),
+        weights=weights,
+        sparsity=Sparsity(features=2),
+        robust_radius=0.2,
+        robust_norm=norm,
+        robust_loss="pattern",
+        time_limit=4.0,
+    )
+    assert (model.network_.weights[0] != 0).any(axis=0).sum() <= 2
+    assert survives(model.network_, X, np.full(len(X), 0.2), norm)
+
+
+def test_no_subproblem_of_a_start_raises_the_loss():
+    steps = fit(LocalSearch(starts=3), sparsity=Sparsity(per_unit=2)).result_.steps
+    for start in range(3):
+        losses = [step["loss"] for step in steps if step["start"] == start]
+        assert losses == sorted(losses, reverse=True)
+        assert len(losses) >= 2
+
+
+def test_all_layers_but_one_fixed_is_a_local_optimum_of_the_program():
+    """A search that ends by itself cannot be improved by freeing every second layer."""
+    problem = constrain(random_problem(3, n_samples=10, hidden=(3,)), sparsity=Sparsity(per_unit=1))
+    network, result = LocalSearch(starts=1).train(problem, budget=Budget(seconds=30))
+    assert result.status in ("feasible", "optimal")
+    best = Exact().train(problem, budget=Budget(seconds=30)).result
+    assert best.loss <= result.loss
+    again = LocalSearch(starts=1).train(problem, budget=Budget(seconds=30), start=network).result
+    assert again.loss == result.loss
+
+
+def test_validation_chooses_among_epochs_under_constraints():
+    model = fit(
+        DataSplitting(epochs=4, batch_size=12),
+        sparsity=Sparsity(per_unit=2),
+        validation_fraction=0.25,
+    )
+    assert all(step["validation_accuracy"] is not None for step in model.result_.steps)
+    assert all((W != 0).sum(axis=1).max() <= 2 for W in model.network_.weights)
+
+
+all_shapes = architectures(max_hidden=2, n_outputs=st.integers(2, 3))
+
+
+@given(constrained(problems_with_networks(all_shapes)), st.data())
+@settings(max_examples=60, deadline=None)
+def test_what_is_kept_on_all_lines_is_kept_on_the_needed_ones(case, data):
+    problem, network = case
+    if type(problem) is TrainingProblem:
+        return
+    n = len(problem.inputs)
+    drawn = data.draw(st.lists(st.integers(0, n - 1), min_size=1, unique=True))
+    lines = np.union1d(np.array(drawn), problem.needed_lines)
+    part = problem.of_lines(lines)
+    assert len(part.inputs) == len(lines)
+    assert problem.of_lines(np.arange(n)).allows(network)
+    shares = any("Parity" in rule.name for rule in problem.rules)  # asked of all lines together
+    assert shares or part.allows(network)
+    assert part.weight_box[0][0].shape == problem.weight_box[0][0].shape
