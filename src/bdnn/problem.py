@@ -132,6 +132,11 @@ class TrainingProblem:
         mass[place[group[len(before.inputs) :]]] = self.mass
         return replace(self, inputs=inputs[first[order]], mass=mass)
 
+    def lines_of(self, inputs: FloatArray) -> NDArray[np.intp]:
+        """Find samples with these inputs among the lines; -1 for what is not there."""
+        number = {line.tobytes(): i for i, line in enumerate(self.inputs)}
+        return np.array([number.get(line.tobytes(), -1) for line in inputs + 0.0], dtype=np.intp)
+
     def of_lines(self, lines: NDArray[np.integer], mass: FloatArray | None = None) -> Self:
         """The problem of some of the inputs, with other masses if these are given."""
         return replace(

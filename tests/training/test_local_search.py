@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bdnn import BDNNClassifier
 from bdnn.errors import ModelError
+from bdnn.network import Network
 from bdnn.search import random_start
 from bdnn.training import Budget, LocalSearch
 from bdnn.training.alternation import (
@@ -159,6 +161,55 @@ def test_only_freed_units_move():
         problem, network, (0,), Neighbourhood(units), rng=rng, target=0.0, stops=lambda: False
     )
     np.testing.assert_array_equal(moved.weights[0][~units[0]], network.weights[0][~units[0]])
+
+
+@pytest.mark.parametrize("subproblems", ["mip", "search"])
+def test_only_named_units_move(subproblems):
+    problem = random_problem(7, n_samples=20, n_features=3, hidden=(3, 2), weights="ternary")
+    start = random_start(problem, np.random.default_rng(1))
+    # The second unit of the first layer and the first of the second.
+    method = LocalSearch(starts=1, units=[1, 3], subproblems=subproblems, polish=False)
+    found, result = method.train(problem, start=start, budget=Budget(seconds=20, seed=0))
+    assert result.loss < problem.loss(start)
+    np.testing.assert_array_equal(found.weights[0][[0, 2]], start.weights[0][[0, 2]])
+    np.testing.assert_array_equal(found.weights[1][[1]], start.weights[1][[1]])
+
+
+def test_only_activations_of_named_samples_change():
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(30, 3)), rng.integers(0, 2, 30)
+    rows = [4, 5, 6, 7]
+    options = {"hidden": (3,), "weights": "ternary", "time_limit": 20, "random_state": 0}
+    begun = BDNNClassifier(method="descent", **options).fit(X, y)
+    shaken = begun.network_.weights[0].copy()
+    shaken[:, 0] = 0.0
+    start = Network(
+        begun.network_.architecture, (shaken, begun.network_.weights[1]), begun.network_.thresholds
+    )
+    method = LocalSearch(starts=1, samples=rows, subproblems="mip", polish=False)
+    model = BDNNClassifier(method=method, start=start, **options).fit(X, y)
+    inputs = model.scaler_.transform(X)
+    before, after = (net.activations(inputs)[0] for net in (start, model.network_))
+    changed = (before != after).any(axis=1)
+    assert not changed[[row for row in range(30) if row not in rows]].any()
+
+
+@pytest.mark.parametrize(
+    ("method", "message"),
+    [
+        (LocalSearch(samples=[30]), "samples must be numbers from 0 to 29 of the 30 samples"),
+        (LocalSearch(samples=[]), "samples must be numbers from 0 to 29"),
+        (LocalSearch(samples=np.array([0.5])), "samples must be numbers"),
+        (LocalSearch(units=[3]), "units must be numbers from 0 to 2 of the 3 hidden units"),
+        (LocalSearch(units="all"), "units must be a share above 0 and up to 1, or a list"),
+        (LocalSearch(samples=[0], subproblems="search"), "needs a solver"),
+    ],
+)
+def test_names_of_what_is_not_there(method, message):
+    X, y = np.arange(60.0).reshape(30, 2), np.arange(30) % 2
+    with pytest.raises(ModelError, match=message) as caught:
+        BDNNClassifier(hidden=(3,), method=method, time_limit=5).fit(X, y)
+    assert_one_sentence(caught.value)
 
 
 @pytest.mark.parametrize("paper", [False, True])

@@ -72,9 +72,8 @@ class Context:
         classes: Sequence[Any],
     ) -> Context:
         """Find the samples with these scaled inputs among the lines of a problem."""
-        number = {line.tobytes(): i for i, line in enumerate(problem.inputs)}
-        lines = [number.get(line.tobytes(), -1) for line in inputs + 0.0]
-        return cls(problem.architecture, names, tuple(classes), X, labels, np.array(lines))
+        lines = problem.lines_of(inputs)
+        return cls(problem.architecture, names, tuple(classes), X, labels, lines)
 
     def feature(self, feature: object, option: str) -> int:
         """Number of a feature that is given by name or number."""

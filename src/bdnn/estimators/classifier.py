@@ -33,6 +33,7 @@ from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
 from bdnn.training.base import AbstractMethod
 from bdnn.training.budget import Budget, is_number
+from bdnn.training.local_search import LocalSearch
 from bdnn.training.registry import get_method
 from bdnn.training.result import Progress
 
@@ -265,6 +266,8 @@ class BDNNClassifier(
             )
             scaled = self.scaler_.transform(values)
             method = robust.with_radii(method, problem, scaled, ~held_out)
+        if isinstance(method, LocalSearch):
+            method = method.for_rows(problem, self.scaler_.transform(values))
         problem = demanded(self, problem, values, labels)
         self.network_, self.result_ = method.train(
             problem,

@@ -117,10 +117,8 @@ class RobustTraining:
         """Hand the radii of the problem's inputs to the method: of equal samples the largest."""
         if self.loss != "pattern":
             return method
-        number = {line.tobytes(): i for i, line in enumerate(problem.inputs)}
         radii = np.zeros(len(problem.inputs))
-        for line, radius in zip(inputs[part] + 0.0, self.radius[part], strict=True):
-            i = number.get(line.tobytes())  # samples without weight are no part of the problem
-            if i is not None:
-                radii[i] = max(radii[i], radius)
+        lines = problem.lines_of(inputs[part])
+        used = lines >= 0  # samples without weight are no part of the problem
+        np.maximum.at(radii, lines[used], self.radius[part][used])
         return replace(method, robust_radius=tuple(radii.tolist()), robust_norm=self.norm)  # type: ignore[call-arg]

@@ -158,7 +158,8 @@ class AlternatingStarts:
     @property
     def _most_quiet(self) -> int:
         """Rounds without gain that end a start; another draw of what is freed may still help."""
-        return math.ceil(1 / (self.method.units * self.method.samples))
+        freed = (self.method.units, self.method.samples)
+        return math.ceil(1 / math.prod(part for part in freed if isinstance(part, float | int)))
 
     def _half(
         self,

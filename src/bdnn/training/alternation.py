@@ -9,7 +9,7 @@ first-layer activations must hold in balls, thresholds are settled after them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,6 +28,9 @@ from bdnn.solvers.registry import choose_solver, get_solver
 from bdnn.solvers.result import Limits, SolveResult, Termination
 from bdnn.training.repair import repair_layer
 from bdnn.training.robust import settled
+
+# A share to be drawn at random, or numbers.
+Freed = float | Sequence[int]
 
 # Sweeps without gain after which the moves have reached their minimum; plateaus need a few.
 _QUIET_SWEEPS = 12
@@ -79,19 +82,36 @@ class Neighbourhood:
 
     @classmethod
     def draw(
-        cls, problem: TrainingProblem, units: float, samples: float, rng: np.random.Generator
+        cls, problem: TrainingProblem, units: Freed, samples: Freed, rng: np.random.Generator
     ) -> Neighbourhood:
-        """Choose shares of the hidden units and of the samples at random; outputs are free."""
+        """Free hidden units and samples: those of given numbers, or shares of them at random.
+
+        Units are counted through all hidden layers. Outputs are free.
+        """
         shape = problem.architecture
-        chosen = [_some(width, units, rng) for width in shape.hidden]
+        if isinstance(units, float | int):
+            chosen = [_some(width, units, rng) for width in shape.hidden]
+        else:
+            ends = np.cumsum(shape.hidden)
+            chosen = np.split(_named(sum(shape.hidden), units), ends[:-1])
         chosen.append(np.ones(shape.n_outputs, dtype=bool))
-        freed = None if samples >= 1 else _some(len(problem.inputs), samples, rng)
+        n = len(problem.inputs)
+        if isinstance(samples, float | int):
+            freed = None if samples >= 1 else _some(n, samples, rng)
+        else:
+            freed = _named(n, samples)
         return cls(tuple(chosen), freed)
 
 
 def _some(n: int, share: float, rng: np.random.Generator) -> BoolArray:
     chosen = np.zeros(n, dtype=bool)
     chosen[rng.choice(n, size=min(n, max(1, round(share * n))), replace=False)] = True
+    return chosen
+
+
+def _named(n: int, numbers: Sequence[int]) -> BoolArray:
+    chosen = np.zeros(n, dtype=bool)
+    chosen[list(numbers)] = True
     return chosen
 
 

@@ -14,13 +14,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
+import numpy as np
+
+from bdnn.activation import FloatArray
+from bdnn.constraints.context import is_whole
 from bdnn.constraints.problem import ConstrainedProblem
 from bdnn.errors import ModelError
 from bdnn.formulation import DEFAULT_EPS, Robust
+from bdnn.problem import TrainingProblem
 from bdnn.search.warm_up import wait_until_ready
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
 from bdnn.training.alternating_starts import AlternatingStarts
+from bdnn.training.alternation import Freed
 from bdnn.training.base import AbstractMethod, Recorder
 from bdnn.training.budget import is_number
 from bdnn.training.result import Trained
@@ -45,10 +51,12 @@ class LocalSearch(AbstractMethod):
         Begin with random weights, or with a network of the search.
     subproblems : {"auto", "mip", "search"}
         By exact one-unit moves and a solver where these are no proof, by a solver, or by moves.
-    units, samples : float
-        Shares of the hidden units, and of the samples' activations, that a subproblem frees at
-        random. A start then ends after as many rounds without gain as it takes to free each of
-        them once on average. Freeing some samples only is a matter for a solver, not for moves.
+    units, samples : float or sequence of int
+        Which hidden units a subproblem frees, and the activations of which samples. A share is
+        drawn at random for every subproblem, and a start then ends after as many rounds without
+        gain as it takes to free each of them once on average. Numbers name units, counted from 0
+        through all hidden layers, or lines of the problem; an estimator takes rows of ``fit``
+        for samples. Freeing some samples only is a matter for a solver, not for moves.
     polish : bool
         Whether the best network gets wider margins at the same loss.
     eps : float
@@ -67,8 +75,8 @@ class LocalSearch(AbstractMethod):
     starts: int = 4
     start: LocalStart = "random"
     subproblems: Subproblems = "auto"
-    units: float = 1.0
-    samples: float = 1.0
+    units: Freed = 1.0
+    samples: Freed = 1.0
     polish: bool = True
     eps: float = DEFAULT_EPS
     paper: bool = False
@@ -81,6 +89,9 @@ class LocalSearch(AbstractMethod):
     def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
         method = self._settled()
         method._check()
+        shape = recorder.problem.architecture
+        _check_numbers("units", self.units, sum(shape.hidden), "hidden units")
+        _check_numbers("samples", self.samples, len(recorder.problem.inputs), "distinct inputs")
         if isinstance(recorder.problem, ConstrainedProblem):
             method = method.within(recorder.problem)
         if solver != "auto":
@@ -145,13 +156,43 @@ class LocalSearch(AbstractMethod):
                 )
         for name in ("units", "samples"):
             share = getattr(self, name)
-            if not is_number(share) or not 0 < share <= 1:
+            if not _is_list(share) and (not is_number(share) or not 0 < share <= 1):
                 raise ModelError(
-                    f"{name} must be a share above 0 and up to 1, got {share!r}: give for example "
-                    "0.2, or 1 for all."
+                    f"{name} must be a share above 0 and up to 1, or a list of numbers, got "
+                    f"{share!r}: give for example 0.2, or 1 for all."
                 )
-        if self.subproblems == "search" and self.samples < 1:
+        if self.subproblems == "search" and (_is_list(self.samples) or self.samples != 1):
             raise ModelError(
                 f"samples={self.samples!r} needs a solver, and subproblems='search' has none: use "
                 "'auto' or 'mip', or leave samples at 1."
             )
+
+    def for_rows(self, problem: TrainingProblem, inputs: FloatArray) -> LocalSearch:
+        """Turn rows of samples with these inputs into lines of the problem."""
+        if not _is_list(self.samples):
+            return self
+        _check_numbers("samples", self.samples, len(inputs), "samples")
+        lines = problem.lines_of(inputs[list(self.samples)])  # type: ignore[arg-type]
+        if (lines < 0).any():
+            row = list(self.samples)[int(np.argmin(lines))]  # type: ignore[arg-type]
+            raise ModelError(
+                f"samples names row {row}, which has no weight or is kept for validation: leave "
+                "it out."
+            )
+        return replace(self, samples=tuple(np.unique(lines).tolist()))
+
+
+def _is_list(freed: object) -> bool:
+    return isinstance(freed, Sequence | np.ndarray) and not isinstance(freed, str)
+
+
+def _check_numbers(name: str, freed: Freed, n: int, what: str) -> None:
+    """Refuse a list that is empty or names what is not there."""
+    if not _is_list(freed):
+        return
+    numbers = list(freed)  # type: ignore[arg-type]
+    if not numbers or not all(is_whole(number) and 0 <= number < n for number in numbers):
+        raise ModelError(
+            f"{name} must be numbers from 0 to {n - 1} of the {n} {what}, got "
+            f"{str(numbers)[:60]}: correct the list, or give a share such as 0.2."
+        )
