@@ -102,7 +102,10 @@ def test_settings_survive_the_model_file(data, tmp_path):
         ({"robust_radius": 0.1, "method": "local_search"}, "robust_loss='pattern' or 'average'"),
         ({"robust_radius": 0.1, "hidden": ()}, "needs a hidden layer"),
         ({"robust_radius": 0.1, "ties": "first"}, "ties='score'"),
-        ({"robust_radius": 0.1, "method": Exact(), "robust_norm": "l2"}, "norm 'linf'"),
+        (
+            {"robust_radius": 0.1, "method": Exact(), "robust_norm": "l2", "solver": "cpsat"},
+            "'cpsat' cannot handle",
+        ),
         ({"robust_radius": 0.1, "robust_loss": "pattern", "method": "descent"}, "cannot hold"),
         ({"method": "certified"}, "needs a radius"),
     ],

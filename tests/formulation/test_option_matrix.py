@@ -133,9 +133,10 @@ def refusal(case):
 
 def takes_long(case):
     """Whether a search would run until its patience ends, or a program takes seconds."""
-    certified = case["radius"] == "certified"  # which has programs of one hidden layer only
+    certified = case["radius"] == "certified"
     levels = case["activation"] in ("three", "fixed")
-    return (certified and (case["method"] == "auto" or case["hidden"] == "deep")) or (
+    priced = case["demands"] == "l1" and case["weights"] == "continuous"
+    return ((certified or priced) and case["method"] == "auto") or (
         levels
         and (
             (case["method"] == "auto" and case["samples"] == "in parts")

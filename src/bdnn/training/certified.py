@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from bdnn.architecture import Architecture
 from bdnn.errors import ModelError
 from bdnn.formulation import DEFAULT_EPS
 from bdnn.formulation.certified import CertifiedModel
+from bdnn.formulation.certified_layers import Regions
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
 from bdnn.robustness.certify import is_guaranteed
@@ -38,7 +40,7 @@ _PHASE = "certify"
 # Annealing sweeps of the first round, of all later ones, and wanted leads in units of the default.
 _FIRST_SWEEPS, _SWEEPS = 20, 100
 _LEADS = (1.0, 0.5, 2.0)
-# Beyond this many (sample, unit, output) triples a program takes solvers too long to read.
+# Beyond this many (sample, unit, unit above) triples a program takes solvers too long to read.
 _LARGEST_PROGRAM = 20_000
 
 
@@ -121,6 +123,14 @@ class CertifiedProblem(TrainingProblem):
             self.mass.sum(axis=1),
         )
 
+    @property
+    def regions(self) -> Regions:
+        """The same for the program."""
+        around, balls = self.around, self.balls
+        return Regions(
+            balls.low, balls.high, balls.centre, self.radius, around.half_step, around.norm
+        )
+
 
 def default_lead(architecture: Architecture) -> float:
     """Worst lead worth having: grows with the square root of the hidden width."""
@@ -140,7 +150,7 @@ class CertifiedSolve(ExactSolve):
         recorder.note("build")
         balls = problem.balls
         model = CertifiedModel.build(
-            problem.architecture, balls.low, balls.high, balls.labels, balls.mass, eps=eps
+            problem.architecture, problem.regions, balls.labels, balls.mass, eps=eps
         )
         engine = (
             choose_solver(model.program, threads=budget.threads, seed=budget.seed)
@@ -175,8 +185,7 @@ class Certified(AbstractMethod):
     search : bool
         Whether to search before the solver; without, the program is all there is.
     solve : bool
-        Whether a solver goes on where the search has no proof: for l_inf, one hidden layer, and
-        programs of moderate size.
+        Whether a solver goes on where the search has no proof, for programs of moderate size.
     eps : float
         Strictness margin of continuous weights in the program.
     """
@@ -204,23 +213,18 @@ class Certified(AbstractMethod):
                 "certified training needs a hidden layer and ties='score', got "
                 f"hidden={shape.hidden} and ties='{shape.ties}': give for example hidden=(20,)."
             )
-        solvable = len(shape.hidden) == 1 and problem.around.norm == "linf"
-        if not self.search and not solvable:
-            raise ModelError(
-                "the program of certified training is for one hidden layer and the norm 'linf', "
-                f"got hidden={shape.hidden} and '{problem.around.norm}': use method 'auto'."
-            )
         if solver != "auto":
             get_solver(solver).check_available()
         ended, engine, message = "feasible", "", ""
         candidates: list[Network] = []
         if self.search:
-            share = 0.5 if self.solve and solvable else 1.0
+            share = 0.5 if self.solve else 1.0
             ended, candidates = self._search(recorder, problem, share * recorder.remaining)
             if ended == "time limit" and not candidates:
                 message = "the compiled search was not loaded when its time was over"
-        small = len(problem.inputs) * shape.hidden[0] * shape.n_outputs <= _LARGEST_PROGRAM
-        if self.solve and solvable and not recorder.stopping and (small or not self.search):
+        sizes = (*shape.hidden, shape.n_outputs)
+        small = len(problem.inputs) * sum(a * b for a, b in pairwise(sizes)) <= _LARGEST_PROGRAM
+        if self.solve and not recorder.stopping and (small or not self.search):
             exact = CertifiedSolve.of(recorder, solver, self.eps)
             patience = self.patience if self.search else None
             ended = exact.run(seconds=recorder.remaining, patience=patience)
