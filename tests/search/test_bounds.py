@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from bdnn.architecture import Architecture
 from bdnn.problem import TrainingProblem
 from bdnn.search import lower_bound, lower_bounds
+from bdnn.search.bounds import _features_with_lines
 from bdnn.search.half_spaces import half_space_cost, hulls_meet
 from tests.oracle import smallest_loss
 from tests.problems import XOR, random_problem
@@ -119,3 +120,15 @@ def test_certificates_are_exact():
     assert hulls_meet(square, on)
     apart = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0**-40], [1.0, 2.0**-40]])
     assert not hulls_meet(apart, on)
+
+
+@given(st.integers(0, 999), st.integers(1, 4))
+@settings(max_examples=80, deadline=None)
+def test_no_feature_with_lines_is_overlooked(seed, length):
+    rng = np.random.default_rng(seed)
+    X = np.unique(rng.integers(-1, 2, (12, 3)).astype(float), axis=0)
+    longest = [
+        np.unique(np.delete(X, j, axis=1), axis=0, return_counts=True)[1].max() for j in range(3)
+    ]
+    expected = [j for j in range(3) if longest[j] >= length]
+    assert set(expected) == set(_features_with_lines(X, length).tolist())

@@ -13,6 +13,7 @@ from bdnn.errors import ModelError
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
 from bdnn.search import embed, linear_start, random_start, straight_through
+from bdnn.search.starts import separating_start
 from tests.problems import random_problem, xor
 from tests.strategies import architectures, networks
 
@@ -122,3 +123,38 @@ def test_zero_thresholds_need_a_spare_unit_to_grow_deep():
     with pytest.raises(ModelError, match="one unit more"):
         embed(network, Architecture.create(1, 2, hidden=(2, 2), thresholds="zero"))
     embed(network, Architecture.create(1, 2, hidden=(3, 2), thresholds="zero"))
+
+
+@pytest.mark.parametrize("thresholds", ["neuron", "layer", "zero"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_planes_separate_few_samples_with_many_features(thresholds, n_classes):
+    rng = np.random.default_rng(0)
+    X, y = rng.random((20, 40)), np.arange(20) % n_classes
+    shape = Architecture.create(
+        40, n_classes, hidden=(5,), weights="continuous", thresholds=thresholds
+    )
+    problem = TrainingProblem.from_samples(shape, X, y)
+    network = separating_start(problem)
+    assert problem.loss(network) == 0
+    assert network.architecture == shape
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"hidden": ()},
+        {"hidden": (3, 3)},
+        {"hidden": (1,)},
+        {"hidden": (3,), "weights": "binary"},
+        {"hidden": (3,), "activation": "ternary"},
+    ],
+)
+def test_other_architectures_have_no_separating_start(options):
+    assert separating_start(random_problem(0, **options)) is None
+
+
+def test_one_class_needs_no_plane():
+    shape = Architecture.create(2, 2, hidden=(3,), weights="continuous")
+    X = np.arange(8.0).reshape(4, 2)
+    problem = TrainingProblem.from_samples(shape, X, np.zeros(4, dtype=int))
+    assert problem.loss(separating_start(problem)) == 0

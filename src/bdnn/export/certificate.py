@@ -48,7 +48,7 @@ def describe_data(
         "sample_weight": bool(sample_weight),
         "low": X.min(axis=0).tolist(),
         "high": X.max(axis=0).tolist(),
-        "per_unit": [_unit(column) for column in X.T],
+        "per_unit": _units(X),
     }
 
 
@@ -74,10 +74,17 @@ def format_rows(rows: NDArray[np.intp]) -> str:
     return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
 
 
-def _unit(column: FloatArray) -> int | None:
-    """Smallest number of counts per unit that makes whole counts of a feature, None without one."""
-    largest = np.abs(column).max(initial=0.0)
+def _units(X: FloatArray) -> list[int | None]:
+    """Smallest numbers of counts per unit that make whole counts of features, None without one."""
+    found: list[int | None] = [None] * X.shape[1]
+    left = np.arange(X.shape[1])
+    largest = np.abs(X).max(axis=0, initial=0.0)
     for unit in _UNITS:  # smallest first, decimal before binary
-        if largest * unit < 2.0**31 and (np.rint(column * unit) / unit == column).all():
-            return unit
-    return None
+        part = X[:, left]
+        fits = (largest[left] * unit < 2.0**31) & (np.rint(part * unit) / unit == part).all(axis=0)
+        for feature in left[fits].tolist():
+            found[feature] = unit
+        left = left[~fits]
+        if not left.size:
+            break
+    return found

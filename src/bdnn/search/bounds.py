@@ -27,6 +27,7 @@ import numpy as np
 from bdnn.activation import FloatArray
 from bdnn.problem import TrainingProblem
 from bdnn.search.enumeration import least_loss_of_one_unit
+from bdnn.search.kernels.arrays import IntArray
 
 # Looking for lines sorts all inputs once per feature; beyond this many numbers nobody waits for it.
 _LARGEST_TABLE = 2_000_000
@@ -104,7 +105,7 @@ def _line_bound(problem: TrainingProblem, n_planes: int, deadline: float) -> flo
     """Largest sum over the lines of one direction of what their cuts must cost."""
     gains = problem.cost_off - problem.cost_on
     best = 0.0
-    for j in range(problem.inputs.shape[1]):
+    for j in _features_with_lines(problem.inputs, n_planes + 2):
         if time.monotonic() > deadline:
             break
         others = np.delete(problem.inputs, j, axis=1)
@@ -123,6 +124,22 @@ def _line_bound(problem: TrainingProblem, n_planes: int, deadline: float) -> flo
         )
         best = max(best, total)
     return problem.conflict_bound + best
+
+
+def _features_with_lines(X: FloatArray, length: int) -> IntArray:
+    """Features in which so many inputs may differ that are equal in all others.
+
+    Fingerprints of the other features can only agree too often, which costs time and nothing else.
+    """
+    if len(X) < length:
+        return np.zeros(0, dtype=np.intp)
+    words = (np.ascontiguousarray(X) + 0.0).view(np.uint64)
+    marks = np.random.default_rng(0).integers(2**63, size=X.shape[1], dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        parts = (words ^ (words >> np.uint64(31))) * (marks | np.uint64(1))
+        parts ^= parts >> np.uint64(29)
+        others = np.sort(parts.sum(axis=1, keepdims=True) - parts, axis=0)
+    return np.flatnonzero((others[length - 1 :] == others[: len(X) - length + 1]).any(axis=0))
 
 
 def _cut_cost(gains: FloatArray, n_cuts: int) -> float:

@@ -22,7 +22,14 @@ from bdnn.search.descent import LARGE, descend
 from bdnn.search.embedding import embed
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import Objective
-from bdnn.search.starts import Start, as_levels, make_start, of_steps, straight_through
+from bdnn.search.starts import (
+    Start,
+    as_levels,
+    make_start,
+    of_steps,
+    separating_start,
+    straight_through,
+)
 from bdnn.search.warm_up import wait_until_ready
 from bdnn.solvers.base import AbstractSolver
 from bdnn.training.base import AbstractMethod, Recorder
@@ -233,6 +240,11 @@ class Search:
         if recorder.given is not None or len(recorder.problem.inputs) > LARGE:
             return
         rng = np.random.default_rng(self.spawn_seed())
+        if order == ("loss",):
+            # Where nothing but the loss is wanted, planes that separate the classes are the end.
+            plain = separating_start(recorder.problem)
+            if plain is not None and recorder.offer(plain, _PHASE) and recorder.stopping:
+                return
         share = _LONG_START_SHARE if self._is_slow(seconds) else _START_SHARE
         self.first = make_start(recorder.problem, self.start, rng, seconds=share * seconds)
         recorder.offer(self.first, _PHASE)

@@ -1,6 +1,7 @@
 """Networks to begin a search with."""
 
 from bdnn.search.starts.levels import as_levels, of_steps
+from bdnn.search.starts.separating import separating_start
 from bdnn.search.starts.simple import Start, StartName, linear_start, make_start, random_start
 from bdnn.search.starts.straight_through import straight_through
 
@@ -12,5 +13,6 @@ __all__ = [
     "make_start",
     "of_steps",
     "random_start",
+    "separating_start",
     "straight_through",
 ]
