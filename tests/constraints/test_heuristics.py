@@ -199,3 +199,15 @@ def test_what_is_kept_on_all_lines_is_kept_on_the_needed_ones(case, data):
     shares = any("Parity" in rule.name for rule in problem.rules)  # asked of all lines together
     assert shares or part.allows(network)
     assert part.weight_box[0][0].shape == problem.weight_box[0][0].shape
+
+
+def test_programs_that_nobody_can_read_in_time_are_left_alone():
+    rng = np.random.default_rng(0)
+    many, labels = rng.normal(size=(20_000, 10)), rng.integers(0, 2, 20_000)
+    model = BDNNClassifier(
+        hidden=(20,), method="local_search", sparsity=Sparsity(per_unit=2), time_limit=5
+    )
+    with pytest.warns(Warning, match="time limit"):
+        model.fit(many, labels)
+    assert "too large to be handed to a solver" in model.result_.message
+    assert model.result_.seconds < 5

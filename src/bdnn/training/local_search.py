@@ -29,12 +29,16 @@ from bdnn.training.alternating_starts import AlternatingStarts
 from bdnn.training.alternation import Freed
 from bdnn.training.base import AbstractMethod, Recorder
 from bdnn.training.budget import is_number
+from bdnn.training.exact import program_size
 from bdnn.training.result import Trained
 from bdnn.training.robust import promised
 
 Subproblems = Literal["auto", "mip", "search"]
 LocalStart = Literal["random", "search"]
 
+# What building the program of constrained networks takes, and handing parts of it to a solver again
+# and again.
+_PRODUCTS_PER_SECOND = 50_000
 # Share of the time for wider margins, where these follow.
 _POLISH_SHARE = 0.3
 
@@ -97,6 +101,14 @@ class LocalSearch(AbstractMethod):
         if solver != "auto":
             get_solver(solver).check_available()
         robust = promised(recorder, self.robust_radius, self.robust_norm, solver)
+        if isinstance(recorder.problem, ConstrainedProblem) and (
+            program_size(recorder.problem) > _PRODUCTS_PER_SECOND * recorder.remaining
+        ):
+            message = (
+                "the subproblems are too large to be handed to a solver in this time, so that only "
+                "a constant network or the start is returned: use method 'data_splitting'"
+            )
+            return recorder.verdict(self.name, ended="time limit", message=message)
         run = method.alternate(recorder, solver, robust, seconds=recorder.remaining)
         if run is None:
             return recorder.verdict(self.name, ended="time limit")
