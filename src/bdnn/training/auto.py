@@ -20,6 +20,9 @@ from bdnn.training.result import Trained
 _SEARCH_SHARE = 0.5
 _MARGIN_SHARE, _VALIDATION_SHARE = 0.1, 0.4
 _MOST_MARGIN = 60.0
+# Shares of what is then left for the bound of a narrow network. Where its units are listed, solvers
+# of the whole program come nowhere near.
+_CONFLICT_SHARE, _LISTED_SHARE = 0.5, 0.8
 # Beyond this many products a program takes solvers longer to read than anybody waits.
 _LARGEST_PROGRAM = 400_000
 # A neighbourhood is a whole program again, handed over many times, so it has to be smaller.
@@ -67,7 +70,7 @@ class Auto(Descent):
         engine, message = "", search.message
         left = recorder.remaining - reserve
         if search.is_led_by_loss and search.is_compiled and not recorder.stopping and left > 0:
-            self._rule_out(recorder, seconds=min(0.5 * left, 2 * self.patience))
+            self._rule_out(recorder, seconds=left)
             left = recorder.remaining - reserve
         if search.is_led_by_loss and not recorder.stopping and left > 0:
             if program_size(recorder.problem) <= _LARGEST_PROGRAM:
@@ -87,20 +90,26 @@ class Auto(Descent):
         return recorder.verdict(self.name, ended=ended, solver=engine, message=search.message)
 
     def _rule_out(self, recorder: Recorder, *, seconds: float) -> None:
-        """Raise the bound of a narrow network by conflicts that are certified exactly."""
+        """Raise the bound of a narrow network, within a share of the seconds that are left."""
         # Imported here, because it loads compiled code that other networks have no use for.
+        from bdnn.training.listed_units import lists_units
         from bdnn.training.patterns import pattern_bound, supports
 
         problem = recorder.problem
-        if not supports(problem.architecture) or problem.inputs.size > _LARGEST_TABLE:
+        is_listed = lists_units(problem)
+        is_narrow = supports(problem.architecture, is_listed=is_listed)
+        if not is_narrow or problem.inputs.size > _LARGEST_TABLE:
             return
+        share = _LISTED_SHARE if is_listed else _CONFLICT_SHARE
+        seconds = min(share * seconds, 2 * self.patience)
+        origin = "all units" if is_listed else "certified conflicts"
         recorder.heartbeat("bound")
         found = pattern_bound(
             recorder.problem,
             seconds=seconds,
             seed=recorder.budget.seed,
             upper=recorder.loss,
-            on_bound=lambda bound: recorder.raise_bound(bound, "certified conflicts", "bound"),
+            on_bound=lambda bound: recorder.raise_bound(bound, origin, "bound"),
             threads=recorder.budget.threads,
         )
         if found.network is not None:

@@ -86,15 +86,32 @@ class Rule:
         return Network(shape, (weights, top), (thresholds, level))
 
 
-def threshold_rules(n_units: int) -> list[Rule]:
-    """All monotone threshold functions of all of up to four units, one for each order of them."""
+def threshold_rules(n_units: int, limit: int = LARGEST_WEIGHT) -> list[Rule]:
+    """All monotone threshold functions of all units, one for each order of them.
+
+    Parameters
+    ----------
+    n_units : int
+        At most four, unless few weights are all there are.
+    limit : int
+        Largest integer weight; from ``LARGEST_WEIGHT`` on there are no more functions.
+    """
     rules: dict[tuple[Units, ...], Rule] = {}
-    for ascending in combinations_with_replacement(range(1, LARGEST_WEIGHT + 1), n_units):
+    largest = min(limit, LARGEST_WEIGHT)
+    for ascending in combinations_with_replacement(range(1, largest + 1), n_units):
         for threshold in range(1, sum(ascending) + 1):
             rule = Rule.create(ascending[::-1], threshold)
             if {unit for s in rule.implicants for unit in s} == set(range(n_units)):
                 rules.setdefault(rule.implicants, rule)
     return list(rules.values())
+
+
+def output_rules(shape: Architecture) -> list[Rule]:
+    """All rules that the outputs of a network of at most one hidden layer can follow."""
+    if not shape.hidden:
+        return threshold_rules(1)
+    kind = shape.weights[-1]
+    return threshold_rules(shape.hidden[0], kind.limit if kind.integer else LARGEST_WEIGHT)
 
 
 def _smallest(sets: list[Units]) -> tuple[Units, ...]:

@@ -12,7 +12,11 @@ of inputs with meeting convex hulls (:mod:`bdnn.training.separation`), which bec
 unit and every function (Codato and Fischetti, 2006, for a single half-space). The least master
 value over the functions bounds the loss from below whatever the weights: integer weights, shared
 and zero thresholds only leave out networks. Where all units can do what the master asks, the bound
-is the smallest loss of continuous weights, and the network is at hand.
+is the smallest loss of continuous weights, and the network is at hand. Integer output weights leave
+out functions: ternary ones count units.
+
+Integer weights of a first layer whose weight vectors can be listed are bounded by a search over
+whole units instead (:mod:`bdnn.training.unit_search`), which knows them better.
 
 For several units the master is asked whether a given cost suffices, and the cost is raised when it
 does not: its linear relaxation says nothing (half of a unit each satisfies all), while an integer
@@ -37,7 +41,8 @@ from bdnn.problem import TrainingProblem
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
 from bdnn.solvers.result import Limits, Termination
-from bdnn.training.pattern_master import Master, threshold_rules
+from bdnn.training.listed_units import lists_units, most_listed, unit_bound
+from bdnn.training.pattern_master import Master, output_rules
 from bdnn.training.separation import Conflict, HalfSpace, Separator
 
 _MOST_UNITS = 3
@@ -57,10 +62,11 @@ class PatternBound:
     origin : str
         What proves the bound.
     rounds, cuts : int
-        Master problems solved, and certified conflicts in them.
+        Master problems solved, and certified conflicts in them; or nodes of a search over units.
     seconds : float
     is_exact : bool
-        Whether the bound is the smallest loss of continuous weights with a threshold per unit.
+        Whether the bound is the smallest loss with a threshold per unit and, in the first layer,
+        continuous weights or listed integer ones.
     network : Network or None
         A network that attains an exact bound, if the problem's architecture allows its weights.
     """
@@ -74,13 +80,17 @@ class PatternBound:
     network: Network | None
 
 
-def supports(architecture: Architecture) -> bool:
-    """Tell whether :func:`pattern_bound` applies: two classes, at most three hidden units."""
+def supports(architecture: Architecture, *, is_listed: bool = False) -> bool:
+    """Tell whether :func:`pattern_bound` applies: two classes, at most three hidden units.
+
+    A few more units will do for problems whose units are listed, see
+    :func:`bdnn.training.listed_units.lists_units`.
+    """
     return (
         not architecture.activations
         and architecture.n_outputs == 2
         and len(architecture.hidden) <= 1
-        and sum(architecture.hidden) <= _MOST_UNITS
+        and sum(architecture.hidden) <= (most_listed(architecture) if is_listed else _MOST_UNITS)
     )
 
 
@@ -94,7 +104,7 @@ def pattern_bound(
     solver: str | AbstractSolver = "auto",
     threads: int = 1,
 ) -> PatternBound:
-    """Bound the loss of a network of at most three hidden units from below.
+    """Bound the loss of a network of few hidden units from below.
 
     Parameters
     ----------
@@ -116,11 +126,15 @@ def pattern_bound(
     -------
     PatternBound
     """
-    if not supports(problem.architecture):
+    is_listed = lists_units(problem)
+    if not supports(problem.architecture, is_listed=is_listed):
         raise ModelError(
             f"bounds by patterns need two classes and at most one hidden layer of {_MOST_UNITS} "
-            f"units, got {problem.architecture}: use another method."
+            f"units, or some more of few integer weights, got {problem.architecture}: use another "
+            "method."
         )
+    if is_listed:
+        return _by_units(problem, seconds, upper, on_bound)
     run = _Run(problem, seconds, seed, upper, on_bound, solver, threads)
     network = run.search()
     is_exact = network is not None
@@ -136,6 +150,25 @@ def pattern_bound(
         run.seconds,
         is_exact,
         network,
+    )
+
+
+def _by_units(
+    problem: TrainingProblem,
+    seconds: float,
+    upper: float,
+    on_bound: Callable[[float], bool | None] | None,
+) -> PatternBound:
+    started = time.perf_counter()
+    found = unit_bound(problem, deadline=started + seconds, upper=upper, on_bound=on_bound)
+    return PatternBound(
+        found.bound,
+        f"branch and price over all units, {found.n_nodes} nodes",
+        rounds=found.n_nodes,
+        cuts=0,
+        seconds=time.perf_counter() - started,
+        is_exact=found.is_attained,
+        network=None,
     )
 
 
@@ -171,7 +204,7 @@ class _Run:
         self.costs = np.floor(weight / self.unit).astype(np.int64)
         self.separator = Separator(problem.inputs[rows]) if len(rows) else None
         self.masters = [
-            Master(rule, self.wanted, self.costs) for rule in threshold_rules(self.n_units)
+            Master(rule, self.wanted, self.costs) for rule in output_rules(problem.architecture)
         ]
         # Only integer arithmetic keeps apart costs of so many digits.
         name = "highs" if self.n_units == 1 and problem.is_integral else "cpsat"
