@@ -59,7 +59,7 @@ class Highs(AbstractSolver):
     def _solve_linear(
         self, program: Program, limits: Limits, start: FloatArray | None, monitor: Monitor
     ) -> SolveResult:
-        highspy = _import()
+        highspy = import_highs()
         model = self._load(highspy, program)
         if start is not None:
             known = np.flatnonzero(~np.isnan(start)).astype(np.int32)
@@ -86,7 +86,7 @@ class Highs(AbstractSolver):
 
     def write(self, program: Program, path: str) -> None:
         """Write a linear program to a file; the ending .lp or .mps chooses the format."""
-        highspy = _import()
+        highspy = import_highs()
         model = self._load(highspy, program, names=True)
         if model.writeModel(path) == highspy.HighsStatus.kError:
             raise ModelError(
@@ -117,7 +117,8 @@ class Highs(AbstractSolver):
         return model
 
 
-def _import() -> Any:
+def import_highs() -> Any:
+    """Import HiGHS, which nothing else does, so that ``import bdnn`` does not wait for it."""
     try:
         import highspy
     except ImportError as error:

@@ -26,9 +26,9 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from bdnn.activation import BoolArray, FloatArray
+from bdnn.solvers.growing import GrowingProgram
 from bdnn.training.pattern_master import Rule, Units
 from bdnn.training.unit_table import Indices, UnitTable
 
@@ -150,6 +150,10 @@ class _Examination:
             self.is_possible &= not (on & off).any()
             self.columns.append([u for u in team.columns if u[on].all() and not u[off].any()])
         self.size = np.array([len(team.units) for team in node.teams])
+        self.program = GrowingProgram()
+        self.in_program = np.zeros(0, dtype=np.int64)
+        self.owners: list[int] = []
+        self.units: list[BoolArray] = []
         self.proven = -1
         self.slack: int | None = None
         self.values: list[Indices] = []
@@ -252,36 +256,58 @@ class _Examination:
 
     def _propose(self, active: BoolArray) -> tuple[float, FloatArray, list[FloatArray], FloatArray]:
         """Solve the linear program of the columns at hand, in its dual form."""
-        rows = np.flatnonzero(active)
-        inputs, n_teams = self.row_input[rows], len(self.size)
-        blocks = []
-        for number, columns in enumerate(self.columns):
-            serves = (np.array(columns) == self.wanted)[:, inputs] * self.member[rows, number]
-            worth = np.zeros((len(columns), n_teams))
-            worth[:, number] = -1.0
-            blocks.append(np.hstack([serves, worth]))
-        counts = np.bincount(inputs, minlength=len(self.costs))
-        shared = np.flatnonzero((counts > 1) & self.can_go)
-        spending = np.zeros((len(shared), len(rows) + n_teams))
-        spending[:, : len(rows)] = (inputs == shared[:, None]) * self.need[rows]
-        n_columns = sum(map(len, self.columns))
-        answer = linprog(
-            np.concatenate([-self.need[rows], self.size]),
-            A_ub=np.vstack([*blocks, spending]),
-            b_ub=np.concatenate([np.zeros(n_columns), self.costs[shared]]),
-            bounds=[(0, top) for top in self.most[rows]] + [(0, None)] * n_teams,
-            method="highs-ds",
-            options={"presolve": False},
-        )
+        self._grow(active)
+        n_teams = len(self.size)
+        vertex = self.program.solve()
+        rows, inputs = self.in_program, self.row_input[self.in_program]
         multipliers = np.zeros(len(self.need))
-        multipliers[rows] = answer.x[: len(rows)]
-        duals = -answer.ineqlin.marginals
-        weights = np.split(duals[:n_columns], np.cumsum([len(c) for c in self.columns])[:-1])
-        weights = [w / max(w.sum(), _TOLERANCE) for w in weights]
+        multipliers[rows] = vertex.variables[n_teams:]
+        n_shared = len(self.shared)
+        owners = np.array(self.owners, dtype=np.int64)
+        weights = []
+        for number in range(n_teams):
+            part = vertex.row_prices[n_shared:][owners == number]
+            weights.append(part / max(part.sum(), _TOLERANCE))
         given_up = np.zeros(len(self.costs))
-        np.maximum.at(given_up, inputs, -answer.upper.marginals[: len(rows)] / self.need[rows])
-        given_up[shared] += duals[n_columns:]
-        return self.fixed - answer.fun, multipliers, weights, given_up
+        np.maximum.at(given_up, inputs, vertex.bound_prices[n_teams:] / self.need[rows])
+        given_up[self.shared] += vertex.row_prices[:n_shared]
+        return self.fixed - vertex.value, multipliers, weights, given_up
+
+    def _grow(self, active: BoolArray) -> None:
+        """Take what is new over into the linear program: variables are multipliers, rows units."""
+        n_teams = len(self.size)
+        if not self.owners and not len(self.in_program):
+            counts = np.bincount(self.row_input, minlength=len(self.costs))
+            self.shared = np.flatnonzero((counts > 1) & self.can_go)
+            limits = self.costs[self.shared].astype(float)
+            self.program.add_variables(self.size, np.full(n_teams, np.inf), np.zeros((0, n_teams)))
+            self.program.add_rows(np.zeros((len(self.shared), n_teams)), limits)
+        known = np.zeros(len(self.need), dtype=bool)
+        known[self.in_program] = True
+        new = np.flatnonzero(active & ~known)
+        if len(new):
+            spending = (self.row_input[new] == self.shared[:, None]) * self.need[new]
+            lines = [spending, *self._serves(self.units, self.owners, new)]
+            self.program.add_variables(-self.need[new], self.most[new], np.vstack(lines))
+            self.in_program = np.concatenate([self.in_program, new])
+        fresh = [
+            (number, unit)
+            for number, units in enumerate(self.columns)
+            for unit in units[self.owners.count(number) :]
+        ]
+        if fresh:
+            owners, units = [number for number, _ in fresh], [unit for _, unit in fresh]
+            serves = self._serves(units, owners, self.in_program)
+            worth = -np.eye(n_teams)[owners]
+            self.program.add_rows(np.hstack([worth, serves]), np.zeros(len(fresh)))
+            self.owners += owners
+            self.units += units
+
+    def _serves(self, units: list[BoolArray], owners: list[int], rows: Indices) -> FloatArray:
+        """Whether units have the value that rows of their teams need."""
+        values = np.array(units, dtype=bool).reshape(-1, len(self.wanted))
+        right = (values == self.wanted)[:, self.row_input[rows]]
+        return np.asarray(right * self.member[rows].T[owners], dtype=float)
 
     def _broken(self, means: FloatArray, given_up: FloatArray, active: BoolArray) -> Indices:
         """Rows outside the linear program that its solution breaks most."""

@@ -144,7 +144,7 @@ def _best_cuts(
     below = np.zeros(len(gains) + 1, dtype=np.int64)
     for z in range(len(vectors)):
         line, is_end = order[vectors[z]], is_cut[vectors[z]]
-        for q in range(len(gains)):
+        for q in range(min(len(gains), max(until[0, z], until[1, z]))):
             below[q + 1] = below[q] + gains[line[q]]
         least, cut = -_NONE, 0
         for q in range(after[0, z] + 1, until[0, z] + 1):

@@ -1,0 +1,66 @@
+"""A linear program that grows, solved again from where it was (HiGHS).
+
+Column and row generation solve hundreds of programs, each the last one with a few lines more. From
+the basis at hand that takes a few steps of the simplex method where a new start takes hundreds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from bdnn.activation import FloatArray
+from bdnn.solvers.highs import import_highs
+
+
+class Vertex(NamedTuple):
+    """A solution: its value, the variables, and prices of rows and of upper bounds, all >= 0."""
+
+    value: float
+    variables: FloatArray
+    row_prices: FloatArray
+    bound_prices: FloatArray
+
+
+class GrowingProgram:
+    """Minimise ``costs @ x`` subject to ``rows @ x <= limits`` and ``0 <= x <= upper``."""
+
+    def __init__(self) -> None:
+        self._model: Any = import_highs().Highs()
+        for name, value in {"output_flag": False, "presolve": "off", "threads": 1}.items():
+            self._model.setOptionValue(name, value)
+
+    def add_variables(self, costs: FloatArray, upper: FloatArray, columns: FloatArray) -> None:
+        """Add variables, with one line of ``columns`` per row that is there already."""
+        matrix = sparse.csc_matrix(columns)
+        self._model.addCols(
+            len(costs),
+            np.asarray(costs, dtype=float),
+            np.zeros(len(costs)),
+            np.asarray(upper, dtype=float),
+            *_parts(matrix),
+        )
+
+    def add_rows(self, rows: FloatArray, limits: FloatArray) -> None:
+        """Add rows over all variables that are there already."""
+        matrix = sparse.csr_matrix(rows)
+        lowest = np.full(len(limits), -np.inf)
+        self._model.addRows(len(limits), lowest, np.asarray(limits, dtype=float), *_parts(matrix))
+
+    def solve(self) -> Vertex:
+        """Continue from the last solution."""
+        self._model.run()
+        solution = self._model.getSolution()
+        return Vertex(
+            float(self._model.getInfo().objective_function_value),
+            np.asarray(solution.col_value),
+            np.maximum(-np.asarray(solution.row_dual), 0.0),
+            np.maximum(-np.asarray(solution.col_dual), 0.0),
+        )
+
+
+def _parts(matrix: Any) -> tuple[Any, ...]:
+    starts, places = matrix.indptr[:-1].astype(np.int32), matrix.indices.astype(np.int32)
+    return matrix.nnz, starts, places, matrix.data.astype(float)
