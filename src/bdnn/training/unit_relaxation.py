@@ -19,17 +19,14 @@ denominator nothing is rounded: the linear program proposes multipliers and prov
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cache
-from itertools import combinations
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bdnn.activation import BoolArray, FloatArray
-from bdnn.solvers.growing import GrowingProgram
-from bdnn.training.pattern_master import Rule, Units
+from bdnn.training.unit_node import IMPOSSIBLE, Node, Outcome, Rows, Team
+from bdnn.training.unit_program import Proposal, UnitProgram
 from bdnn.training.unit_table import Indices, UnitTable
 
 _DENOMINATOR = 2**20
@@ -38,60 +35,8 @@ _ROWS_AT_A_TIME = 60
 _MOST_ROUNDS = 60
 _TOLERANCE = 1e-6
 _CLOSE = 1e-3
-#: Cost of what no network can do.
-IMPOSSIBLE = 2**40
-
-
-@dataclass(frozen=True)
-class Team:
-    """Interchangeable units: equal weights in the rule, equal values asked at some inputs.
-
-    Parameters
-    ----------
-    units : tuple of int
-    on, off : tuples of int
-        Inputs where all of them are on, and off.
-    vectors : array or None
-        Weight vectors that are left for them, None for all.
-    columns : tuple of patterns
-        Units worth beginning with.
-    """
-
-    units: Units
-    on: tuple[int, ...] = ()
-    off: tuple[int, ...] = ()
-    vectors: Indices | None = None
-    columns: tuple[BoolArray, ...] = ()
-
-
-@dataclass(frozen=True)
-class Node:
-    """Networks of one rule whose units have given values at some inputs.
-
-    ``level`` is the cost up to which ``vectors`` of the teams leave nothing out, and ``active``
-    tells which inputs mattered so far.
-    """
-
-    rule: Rule
-    teams: tuple[Team, ...]
-    active: BoolArray
-    level: int = -1
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What is known of a node: a bound, and where to branch if that is not above the level.
-
-    Without a bound above the level and without a place to branch, the node has a network of a cost
-    up to the level, or time ran out.
-    """
-
-    bound: int
-    team: int = -1
-    input: int = -1
-    teams: tuple[Team, ...] = ()
-    active: BoolArray | None = None
-    is_attained: bool = False
+# What a place to branch is worth beside the multipliers there.
+_LEAST_PRICE = 0.05
 
 
 class Relaxation:
@@ -130,6 +75,8 @@ class Relaxation:
 
 
 class _Examination:
+    """One node: its domains, the rows they leave open, and the best proof so far."""
+
     def __init__(self, given: Relaxation, node: Node, level: int | None) -> None:
         self.table, self.wanted, self.costs = given.table, given.wanted, given.costs
         self.node, self.level = node, level
@@ -140,6 +87,7 @@ class _Examination:
             self.table.domain(list(team.on), list(team.off), vectors)
             for team, vectors in zip(node.teams, self.vectors, strict=True)
         ]
+        self.size = np.array([len(team.units) for team in node.teams])
         self.state = np.zeros((len(self.wanted), len(node.teams)), dtype=np.int8)
         self.is_possible = True
         self.columns: list[list[BoolArray]] = []
@@ -149,254 +97,123 @@ class _Examination:
             # Both at once is said of no unit at all.
             self.is_possible &= not (on & off).any()
             self.columns.append([u for u in team.columns if u[on].all() and not u[off].any()])
-        self.size = np.array([len(team.units) for team in node.teams])
-        self.program = GrowingProgram()
-        self.in_program = np.zeros(0, dtype=np.int64)
-        self.owners: list[int] = []
-        self.units: list[BoolArray] = []
-        self.proven = -1
-        self.slack: int | None = None
+        self.rows = Rows.write(node, self.state, self.wanted, self.costs, level)
+        self.slack = 0
         self.values: list[Indices] = []
 
     def run(self, deadline: float) -> Outcome:
+        """Prove and propose in turn until the level is exceeded, or cannot be."""
+        rows, level = self.rows, self.level
         if not self.is_possible:
             return Outcome(IMPOSSIBLE)
-        self._write_rows()
-        if not len(self.row_input) or (self.level is not None and self.fixed > self.level):
-            return Outcome(self.fixed, is_attained=not len(self.row_input))
-        multipliers = 0.3 * self.most
-        active = self.node.active[self.row_input]
-        value = np.inf
-        broken = np.zeros(0, dtype=np.int64)
-        started = not all(self.columns)
+        if not len(rows.input) or (level is not None and rows.fixed > level):
+            return Outcome(rows.fixed, is_attained=not len(rows.input))
+        program = UnitProgram(rows, self.size, self.wanted, self.costs)
+        active = self.node.active[rows.input]
+        multipliers, value, proven = 0.3 * rows.most, np.inf, rows.fixed
+        is_complete = False
+        # Columns of the node before need no multipliers to begin with.
+        is_priced = all(self.columns)
         for _ in range(_MOST_ROUNDS):
-            if started:
-                bound = self._prove(multipliers)
-                self.proven = max(self.proven, bound)
-                if self.level is not None and bound > self.level:
-                    return Outcome(bound)
-                if self.level is None and value - bound < _CLOSE and not len(broken):
+            if not is_priced:
+                proven = max(proven, self._prove(multipliers))
+                if level is not None and proven > level:
+                    return Outcome(proven)
+                if level is None and is_complete and value - proven < _CLOSE:
                     break
                 if time.perf_counter() > deadline:
-                    return Outcome(self.proven)
-            started = True
-            value, multipliers, weights, given_up = self._propose(active)
-            means = np.array([w @ np.array(c) for w, c in zip(weights, self.columns, strict=True)])
-            means = np.where(self.state.T == 0, means, self.state.T > 0)
-            broken = self._broken(means, given_up, active)
-            if len(broken):
-                active[broken] = True
-            elif value <= (0 if self.level is None else self.level) + _TOLERANCE:
+                    return Outcome(proven)
+            is_priced = False
+            proposal = program.propose(self.columns, active)
+            value, multipliers = proposal.value, proposal.multipliers
+            broken = self._broken(proposal, active)
+            active[broken] = True
+            is_complete = not len(broken)
+            if is_complete and value <= (level or 0) + _TOLERANCE:
                 break
-        if self.level is None:
-            return Outcome(max(self.proven, self.fixed))
-        return self._place(means, multipliers, weights, active)
-
-    def _write_rows(self) -> None:
-        """Rows that are not settled by what is decided, and the cost of what is lost by it."""
-        units = tuple(team.units for team in self.node.teams)
-        kinds, group = np.unique(
-            np.column_stack([self.wanted, self.state]), axis=0, return_inverse=True
-        )
-        group = group.reshape(-1)
-        self.fixed = 0
-        inputs, needs, members = [], [], []
-        for number, (wanted, *state) in enumerate(kinds.tolist()):
-            rows = required(self.node.rule, units, tuple(state), bool(wanted))
-            which = np.flatnonzero(group == number)
-            if rows is None:
-                self.fixed += int(self.costs[which].sum())
-                continue
-            for teams, need in rows:
-                inputs.append(which)
-                needs.append(np.full(len(which), need))
-                line = np.zeros(len(units), dtype=np.int64)
-                line[list(teams)] = 1
-                members.append(np.tile(line, (len(which), 1)))
-        self.row_input = np.concatenate([*inputs, np.zeros(0, dtype=np.int64)])
-        self.need = np.concatenate([*needs, np.zeros(0, dtype=np.int64)])
-        self.member = np.concatenate([*members, np.zeros((0, len(units)), dtype=np.int64)])
-        # An input that costs more than is left to spend cannot be given up.
-        left = IMPOSSIBLE if self.level is None else self.level - self.fixed
-        self.can_go = self.costs <= left
-        steep = 2.0 * (1 + max(left, 0)) if self.level is not None else 0.0
-        self.most = np.where(
-            self.can_go[self.row_input], self.costs[self.row_input] / self.need, steep
-        )
+        return Outcome(proven) if level is None else self._branch(proposal, proven)
 
     def _prove(self, multipliers: FloatArray) -> int:
         """Prove a bound by given multipliers, and collect the units that keep it low."""
-        exact = np.rint(np.maximum(multipliers, 0.0) * _DENOMINATOR).astype(np.int64)
+        rows = self.rows
+        # Whatever the program proposes, these are integers in a range that leaves room for sums.
+        safe = np.clip(np.nan_to_num(multipliers), 0.0, rows.most)
+        exact = np.rint(safe * _DENOMINATOR).astype(np.int64)
         spent = np.zeros(len(self.costs), dtype=np.int64)
-        np.add.at(spent, self.row_input, self.need * exact)
+        np.add.at(spent, rows.input, rows.need * exact)
         over = np.maximum(spent - self.costs * _DENOMINATOR, 0)
-        total = self.fixed * _DENOMINATOR + int(spent.sum()) - int(over[self.can_go].sum())
+        total = rows.fixed * _DENOMINATOR + int(spent.sum()) - int(over[rows.can_go].sum())
         values = []
         for number, domain in enumerate(self.domains):
             gains = np.zeros(len(self.costs), dtype=np.int64)
-            np.add.at(gains, self.row_input, exact * self.member[:, number])
+            np.add.at(gains, rows.input, exact * rows.member[:, number])
             best, cuts = self.table.best(domain, np.where(self.wanted, gains, -gains))
-            if self.table.is_empty(best):
-                return IMPOSSIBLE
             values.append(best)
             total -= int(self.size[number]) * int(best.max() + gains[~self.wanted].sum())
             few = min(_COLUMNS_PER_TEAM, len(best))
             for place in np.argpartition(-best, few - 1)[:few]:
-                self.columns[number].append(self.table.pattern(domain.vectors[place], cuts[place]))
-        if self.level is not None:
-            slack = self.level * _DENOMINATOR - total
-            if self.slack is None or slack < self.slack:
-                self.slack, self.values = slack, values
+                if not self.table.is_empty(best[place : place + 1]):
+                    unit = self.table.pattern(domain.vectors[place], cuts[place])
+                    self.columns[number].append(unit)
         # Costs are integers. Where giving up was ruled out, only the level is exceeded.
         bound = -(-total // _DENOMINATOR)
-        if self.level is None or bound <= self.level:
+        if self.level is None:
             return bound
-        whole = -(-(total - int(over[~self.can_go].sum())) // _DENOMINATOR)
-        return max(self.level + 1, whole)
+        slack = self.level * _DENOMINATOR - total
+        if not self.values or slack < self.slack:
+            self.slack, self.values = slack, values
+        whole = -(-(total - int(over[~rows.can_go].sum())) // _DENOMINATOR)
+        return max(min(bound, self.level + 1), whole)
 
-    def _propose(self, active: BoolArray) -> tuple[float, FloatArray, list[FloatArray], FloatArray]:
-        """Solve the linear program of the columns at hand, in its dual form."""
-        self._grow(active)
-        n_teams = len(self.size)
-        vertex = self.program.solve()
-        rows, inputs = self.in_program, self.row_input[self.in_program]
-        multipliers = np.zeros(len(self.need))
-        multipliers[rows] = vertex.variables[n_teams:]
-        n_shared = len(self.shared)
-        owners = np.array(self.owners, dtype=np.int64)
-        weights = []
-        for number in range(n_teams):
-            part = vertex.row_prices[n_shared:][owners == number]
-            weights.append(part / max(part.sum(), _TOLERANCE))
-        given_up = np.zeros(len(self.costs))
-        np.maximum.at(given_up, inputs, vertex.bound_prices[n_teams:] / self.need[rows])
-        given_up[self.shared] += vertex.row_prices[:n_shared]
-        return self.fixed - vertex.value, multipliers, weights, given_up
+    def _means(self, proposal: Proposal) -> FloatArray:
+        pairs = zip(proposal.weights, self.columns, strict=True)
+        means = np.array([weights @ np.array(units) for weights, units in pairs])
+        return np.where(self.state.T == 0, means, self.state.T > 0)
 
-    def _grow(self, active: BoolArray) -> None:
-        """Take what is new over into the linear program: variables are multipliers, rows units."""
-        n_teams = len(self.size)
-        if not self.owners and not len(self.in_program):
-            counts = np.bincount(self.row_input, minlength=len(self.costs))
-            self.shared = np.flatnonzero((counts > 1) & self.can_go)
-            limits = self.costs[self.shared].astype(float)
-            self.program.add_variables(self.size, np.full(n_teams, np.inf), np.zeros((0, n_teams)))
-            self.program.add_rows(np.zeros((len(self.shared), n_teams)), limits)
-        known = np.zeros(len(self.need), dtype=bool)
-        known[self.in_program] = True
-        new = np.flatnonzero(active & ~known)
-        if len(new):
-            spending = (self.row_input[new] == self.shared[:, None]) * self.need[new]
-            lines = [spending, *self._serves(self.units, self.owners, new)]
-            self.program.add_variables(-self.need[new], self.most[new], np.vstack(lines))
-            self.in_program = np.concatenate([self.in_program, new])
-        fresh = [
-            (number, unit)
-            for number, units in enumerate(self.columns)
-            for unit in units[self.owners.count(number) :]
-        ]
-        if fresh:
-            owners, units = [number for number, _ in fresh], [unit for _, unit in fresh]
-            serves = self._serves(units, owners, self.in_program)
-            worth = -np.eye(n_teams)[owners]
-            self.program.add_rows(np.hstack([worth, serves]), np.zeros(len(fresh)))
-            self.owners += owners
-            self.units += units
-
-    def _serves(self, units: list[BoolArray], owners: list[int], rows: Indices) -> FloatArray:
-        """Whether units have the value that rows of their teams need."""
-        values = np.array(units, dtype=bool).reshape(-1, len(self.wanted))
-        right = (values == self.wanted)[:, self.row_input[rows]]
-        return np.asarray(right * self.member[rows].T[owners], dtype=float)
-
-    def _broken(self, means: FloatArray, given_up: FloatArray, active: BoolArray) -> Indices:
+    def _broken(self, proposal: Proposal, active: BoolArray) -> Indices:
         """Rows outside the linear program that its solution breaks most."""
+        rows, means = self.rows, self._means(proposal)
         served = np.where(self.wanted, means, 1.0 - means)
-        reached = ((self.member * self.size) * served[:, self.row_input].T).sum(axis=1)
-        lack = self.need * (1.0 - given_up[self.row_input]) - reached
+        reached = ((rows.member * self.size) * served[:, rows.input].T).sum(axis=1)
+        lack = rows.need * (1.0 - proposal.given_up[rows.input]) - reached
         lack[active] = 0.0
         worst = np.argsort(-lack)[:_ROWS_AT_A_TIME]
         return np.asarray(worst[lack[worst] > _TOLERANCE])
 
-    def _place(
-        self,
-        means: FloatArray,
-        multipliers: FloatArray,
-        weights: Sequence[FloatArray],
-        active: BoolArray,
-    ) -> Outcome:
+    def _branch(self, proposal: Proposal, proven: int) -> Outcome:
         """Choose where to branch, and what the branches need not look at again."""
+        wrong = self._wrong(proposal)
+        if int(self.costs[wrong].sum()) <= (self.level or 0):
+            return Outcome(proven, is_attained=True)
+        rows, means = self.rows, self._means(proposal)
         price = np.zeros_like(means)
         for number in range(len(means)):
-            np.add.at(price[number], self.row_input, multipliers * self.member[:, number])
-        open_ = np.minimum(means, 1.0 - means)
-        open_[self.state.T != 0] = 0.0
-        team, where = np.unravel_index(np.argmax(open_ * (price + 0.05)), open_.shape)
-        if open_.max() < _TOLERANCE:
-            wrong = self._wrong(means > 0.5)
-            if int(self.costs[wrong].sum()) <= (self.level or 0):
-                return Outcome(self.proven, is_attained=True)
-            free = wrong[:, None] & (self.state == 0)
-            where, team = np.argwhere(free)[0]
-        teams = []
-        for number, old in enumerate(self.node.teams):
-            vectors = self.vectors[number]
-            if self.values:
-                values, slack = self.values[number], self.slack or 0
-                vectors = self.domains[number].vectors[values >= values.max() - slack]
-            used = np.flatnonzero(weights[number] > _TOLERANCE)
-            columns = tuple(self.columns[number][k] for k in used)
-            teams.append(Team(old.units, old.on, old.off, vectors, columns))
-        inputs = np.zeros(len(self.wanted), dtype=bool)
-        inputs[self.row_input[active & (multipliers > _TOLERANCE)]] = True
-        return Outcome(self.proven, int(team), int(where), tuple(teams), inputs)
+            earned = proposal.multipliers * rows.member[:, number]
+            np.add.at(price[number], rows.input, earned)
+        doubt = np.minimum(means, 1.0 - means) + _TOLERANCE * wrong
+        # Some team is open wherever there is a row, so there is always a place.
+        is_open = (self.state.T == 0) & np.isin(np.arange(len(wrong)), rows.input)
+        score = np.where(is_open, doubt * (price + _LEAST_PRICE), -1.0)
+        team, where = np.unravel_index(np.argmax(score), score.shape)
+        active = np.zeros(len(wrong), dtype=bool)
+        active[rows.input[proposal.multipliers > _TOLERANCE]] = True
+        teams = tuple(self._successor(number, proposal) for number in range(len(means)))
+        return Outcome(proven, int(team), int(where), teams, active)
 
-    def _wrong(self, patterns: BoolArray) -> BoolArray:
-        weight = np.array([self.node.rule.weights[team.units[0]] for team in self.node.teams])
-        sums = (weight * self.size) @ patterns
-        return np.asarray((sums >= self.node.rule.threshold) != self.wanted)
+    def _successor(self, number: int, proposal: Proposal) -> Team:
+        """Keep weight vectors whose units can belong to a network within the level."""
+        vectors = self.vectors[number]
+        if self.values:
+            values = self.values[number]
+            vectors = self.domains[number].vectors[values >= values.max() - self.slack]
+        used = np.flatnonzero(proposal.weights[number] > _TOLERANCE)
+        columns = tuple(self.columns[number][k] for k in used)
+        return replace(self.node.teams[number], vectors=vectors, columns=columns)
 
-
-@cache
-def required(
-    rule: Rule, units: tuple[Units, ...], state: tuple[int, ...], wanted: bool
-) -> tuple[tuple[Units, int], ...] | None:
-    """How many units of which teams an input still needs; None if it cannot be served.
-
-    Parameters
-    ----------
-    rule : Rule
-    units : tuple of tuples
-        The teams.
-    state : tuple of int
-        1 and -1 for teams that are on and off at the input, 0 for others.
-    wanted : bool
-        Whether the output should be 1.
-
-    Returns
-    -------
-    tuple of (teams, number) or None
-        None of these rows follows from the others.
-    """
-    side = -1 if wanted else 1
-    lost = {j for team, s in zip(units, state, strict=True) if s == side for j in team}
-    ways = [set(way) for way in (rule.implicants if wanted else rule.implicates)]
-    ways = [way for way in ways if not way & lost]
-    if not ways:
-        return None
-    free = [number for number, s in enumerate(state) if s == 0]
-    need: dict[Units, int] = {}
-    for count in range(1, len(free) + 1):
-        for teams in combinations(free, count):
-            members = {j for number in teams for j in units[number]}
-            need[teams] = min(len(way & members) for way in ways)
-    return tuple((teams, n) for teams, n in need.items() if n and not _follows(teams, need))
-
-
-def _follows(teams: Units, need: dict[Units, int]) -> bool:
-    for count in range(1, len(teams)):
-        for part in combinations(teams, count):
-            rest = tuple(number for number in teams if number not in part)
-            if need[part] + need[rest] >= need[teams]:
-                return True
-    return False
+    def _wrong(self, proposal: Proposal) -> BoolArray:
+        """Where the network of each team's heaviest unit is wrong."""
+        pairs = zip(proposal.weights, self.columns, strict=True)
+        units = np.array([units[int(np.argmax(weights))] for weights, units in pairs])
+        rule = self.node.rule
+        weight = np.array([rule.weights[team.units[0]] for team in self.node.teams])
+        return np.asarray(((weight * self.size) @ units >= rule.threshold) != self.wanted)

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from bdnn.activation import BoolArray
 from bdnn.training.pattern_master import Rule
-from bdnn.training.unit_relaxation import Node, Outcome, Relaxation, Team
+from bdnn.training.unit_node import Node, Outcome, Team
+from bdnn.training.unit_relaxation import Relaxation
 from bdnn.training.unit_table import UnitTable
 
 # Inputs whose rows are in the first linear program; others join where they are broken.

@@ -1,0 +1,41 @@
+"""A program that grows has the solution of the same program written at once."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from bdnn.program import Program
+from bdnn.solvers.growing import GrowingProgram
+from bdnn.solvers.highs import Highs
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_growing_equals_solving_at_once(seed):
+    rng = np.random.default_rng(seed)
+    rows, limits = rng.uniform(-1, 2, size=(6, 5)), rng.uniform(0.5, 2, size=6)
+    costs, upper = -rng.uniform(0.1, 1, size=5), np.append(rng.uniform(0.5, 2, size=4), 3.0)
+    program = GrowingProgram()
+    program.add_variables(costs[:2], upper[:2], np.zeros((0, 2)))
+    program.add_rows(rows[:3, :2], limits[:3])
+    program.solve()
+    program.add_variables(costs[2:], upper[2:], rows[:3, 2:])
+    program.add_rows(rows[3:], limits[3:])
+    vertex = program.solve()
+    answer = linprog(costs, A_ub=rows, b_ub=limits, bounds=[(0, u) for u in upper])
+    assert vertex.value == pytest.approx(answer.fun)
+    assert vertex.variables == pytest.approx(answer.x)
+    assert vertex.row_prices == pytest.approx(-answer.ineqlin.marginals)
+    assert vertex.bound_prices == pytest.approx(-answer.upper.marginals)
+
+
+def test_another_number_of_threads_before_is_no_obstacle():
+    plain = Program()
+    x = plain.add_variables("x", (2,), upper=1.0)
+    plain.minimise(x, np.array([-1.0, -1.0]))
+    for threads in (2, 1, 2):
+        Highs(threads=threads).solve(plain)
+        program = GrowingProgram()
+        program.add_variables(np.array([-1.0]), np.array([2.0]), np.zeros((0, 1)))
+        assert program.solve().value == -2.0
