@@ -73,8 +73,12 @@ def unit_bound(
         return UnitBound(base, 0, True)
     weight = np.abs(gains[rows]).astype(np.int64)
     unit = int(np.gcd.reduce(weight))
+    kind = problem.architecture.weights[0]
+    table = UnitTable(problem.inputs[rows], kind, deadline=deadline)
+    if not table.is_complete:
+        return UnitBound(base, 0, False)
     search = UnitSearch(
-        UnitTable(problem.inputs[rows], problem.architecture.weights[0]),
+        table,
         gains[rows] > 0,
         weight // unit,
         output_rules(problem.architecture),

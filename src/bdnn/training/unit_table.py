@@ -8,6 +8,8 @@ them and only compared with each other, so nothing is rounded and ties are the n
 
 from __future__ import annotations
 
+import math
+import time
 from itertools import islice, product
 from typing import NamedTuple
 
@@ -23,7 +25,7 @@ Indices = NDArray[np.int64]
 # Places in the orders of all weight vectors, and inputs, whose numbers have 16 bits.
 _LARGEST_TABLE = 10_000_000
 _MOST_INPUTS = 2**15 - 1
-_CHUNK = 1_000_000
+_CHUNK = 200_000
 _NONE = -(2**62)
 
 
@@ -47,9 +49,11 @@ class UnitTable:
     inputs : array of shape (n_inputs, n_features)
     kind : WeightSet
         A set for which :func:`is_listable` holds.
+    deadline : float
+        Moment of ``time.perf_counter`` at which the table is left incomplete.
     """
 
-    def __init__(self, inputs: FloatArray, kind: WeightSet) -> None:
+    def __init__(self, inputs: FloatArray, kind: WeightSet, *, deadline: float = math.inf) -> None:
         self.n_inputs, n_features = inputs.shape
         # Values descend, so the first half of the list has one of every pair of negatives.
         self.n_vectors = _half(kind, n_features)
@@ -59,15 +63,18 @@ class UnitTable:
         self._is_cut = np.ones((self.n_vectors, self.n_inputs + 1), dtype=bool)
         self._places = np.empty(shape[::-1], dtype=np.int16)
         size, done = max(1, _CHUNK // self.n_inputs), 0
-        while len(W := np.array(list(islice(vectors, size)))):
+        while time.perf_counter() < deadline and len(W := np.array(list(islice(vectors, size)))):
             sums = weighted_sums(inputs, W).T
             order = np.argsort(sums, axis=1)
             ranked = np.take_along_axis(sums, order, axis=1)
             part = slice(done, done + len(W))
             self._order[part] = order
             self._is_cut[part, 1:-1] = ranked[:, 1:] != ranked[:, :-1]
-            self._places[:, part] = np.argsort(order, axis=1).T
+            self._places[order.T, np.arange(done, done + len(W))] = np.arange(self.n_inputs)[
+                :, None
+            ]
             done += len(W)
+        self.is_complete = done == self.n_vectors
 
     def domain(self, on: list[int], off: list[int], vectors: Indices | None = None) -> Domain:
         """All units, of given weight vectors, that are on and off at given inputs."""
