@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from bdnn.architecture import Architecture, WeightSet
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
+from bdnn.search.unit_table import UnitTable, is_listable
 from bdnn.training.listed_units import lists_units, most_listed, unit_bound
 from bdnn.training.pattern_master import Rule, output_rules, threshold_rules
 from bdnn.training.patterns import pattern_bound, supports
 from bdnn.training.unit_node import Node, Team, required
 from bdnn.training.unit_relaxation import Relaxation
-from bdnn.training.unit_table import UnitTable, is_listable
 from tests.oracle import smallest_loss
 from tests.training.test_patterns import CROSS, make, tiny
 

@@ -92,6 +92,7 @@ class Auto(Descent):
     def _rule_out(self, recorder: Recorder, *, seconds: float) -> None:
         """Raise the bound of a narrow network, within a share of the seconds that are left."""
         # Imported here, because it loads compiled code that other networks have no use for.
+        from bdnn.search.unit_table import KERNELS
         from bdnn.training.listed_units import lists_units
         from bdnn.training.patterns import pattern_bound, supports
 
@@ -101,12 +102,18 @@ class Auto(Descent):
         if not is_narrow or problem.inputs.size > _LARGEST_TABLE:
             return
         share = _LISTED_SHARE if is_listed else _CONFLICT_SHARE
-        seconds = min(share * seconds, 2 * self.patience)
+        # The bounds of a few more units rise slowly.
+        patience = self.patience * (2 if supports(problem.architecture) else 1)
+        ends = recorder.seconds + min(share * seconds, patience)
         origin = "all units" if is_listed else "certified conflicts"
         recorder.heartbeat("bound")
+        if is_listed and not KERNELS.wait(
+            lambda: recorder.heartbeat("bound") or recorder.seconds >= ends
+        ):
+            return
         found = pattern_bound(
             recorder.problem,
-            seconds=seconds,
+            seconds=ends - recorder.seconds,
             seed=recorder.budget.seed,
             upper=recorder.loss,
             on_bound=lambda bound: recorder.raise_bound(bound, origin, "bound"),

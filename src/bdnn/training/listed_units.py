@@ -17,9 +17,9 @@ import numpy as np
 
 from bdnn.architecture import Architecture
 from bdnn.problem import TrainingProblem
+from bdnn.search.unit_table import UnitTable, is_listable
 from bdnn.training.pattern_master import output_rules
 from bdnn.training.unit_search import UnitSearch
-from bdnn.training.unit_table import UnitTable, is_listable
 
 # Five units have dozens of rules, unless outputs of weights -1, 0 and 1 only count units.
 _MOST_UNITS, _MOST_COUNTED = 4, 5

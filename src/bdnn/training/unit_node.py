@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdnn.activation import BoolArray, FloatArray
+from bdnn.search.unit_table import Indices
 from bdnn.training.pattern_master import Rule, Units
-from bdnn.training.unit_table import Indices
 
 #: Cost of what no network can do.
 IMPOSSIBLE = 2**40

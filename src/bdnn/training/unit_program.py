@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdnn.activation import BoolArray, FloatArray
+from bdnn.search.unit_table import Indices
 from bdnn.solvers.growing import GrowingProgram
 from bdnn.training.unit_node import Rows
-from bdnn.training.unit_table import Indices
 
 _TOLERANCE = 1e-6
 

@@ -12,7 +12,7 @@ multipliers L >= 0 of the rows the cost of a network is at least
     sum_rows r L + sum_i min(0, c_i - sum_{rows of i} r L) - sum_G |G| max_u (gain of unit u),
 
 where a unit gains the multipliers of its team's rows at inputs that it serves. The maximum is taken
-over all units (:mod:`bdnn.training.unit_table`). With multipliers that are integers over a fixed
+over all units (:mod:`bdnn.search.unit_table`). With multipliers that are integers over a fixed
 denominator nothing is rounded: the linear program proposes multipliers and proves nothing itself.
 """
 
@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdnn.activation import BoolArray, FloatArray
+from bdnn.search.unit_table import Indices, UnitTable
 from bdnn.training.unit_node import IMPOSSIBLE, Node, Outcome, Rows, Team
 from bdnn.training.unit_program import Proposal, UnitProgram
-from bdnn.training.unit_table import Indices, UnitTable
 
 _DENOMINATOR = 2**20
 _COLUMNS_PER_TEAM = 12

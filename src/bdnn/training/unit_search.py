@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdnn.activation import BoolArray
+from bdnn.search.unit_table import UnitTable
 from bdnn.training.pattern_master import Rule
 from bdnn.training.unit_node import Node, Outcome, Team
 from bdnn.training.unit_relaxation import Relaxation
-from bdnn.training.unit_table import UnitTable
 
 # Inputs whose rows are in the first linear program; others join where they are broken.
 _FIRST_INPUTS = 400

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from bdnn.activation import BoolArray, FloatArray, weighted_sums
 from bdnn.architecture import WeightSet
+from bdnn.search.background import BackgroundLoad
 from bdnn.search.kernels.backend import compiled
 
 Indices = NDArray[np.int64]
@@ -198,3 +199,14 @@ def _possible(
                     left -= 1
         if left == 0:
             return
+
+
+def _load() -> None:
+    """Compile or load what a table needs, on two inputs."""
+    table = UnitTable(np.array([[0.0], [1.0]]), WeightSet.parse("ternary"))
+    domain = table.domain([], [])
+    table.best(domain, np.ones(2, dtype=np.int64))
+    table.decided(domain)
+
+
+KERNELS = BackgroundLoad(_load, name="bdnn-compile-units")
