@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bdnn import BDNNClassifier
+from bdnn.architecture import Architecture
 from bdnn.constraints import (
     DemographicParity,
     FixedWeight,
@@ -22,6 +23,7 @@ from bdnn.constraints import (
 from bdnn.constraints.rules import path_signs
 from bdnn.problem import TrainingProblem
 from bdnn.training import DataSplitting, Exact, LocalSearch
+from bdnn.training.base import Recorder
 from bdnn.training.budget import Budget
 from tests.constraints.demands import constrained
 from tests.problems import random_problem
@@ -199,6 +201,46 @@ def test_what_is_kept_on_all_lines_is_kept_on_the_needed_ones(case, data):
     shares = any("Parity" in rule.name for rule in problem.rules)  # asked of all lines together
     assert shares or part.allows(network)
     assert part.weight_box[0][0].shape == problem.weight_box[0][0].shape
+
+
+def test_own_rows_that_a_random_start_breaks_are_kept_at_the_end():
+    rows = LinearRows(lambda v: v.activations[0][:, 0].sum() <= 5)
+    model = fit(LocalSearch(starts=2), constraints=rows)
+    assert model.network_.activations(X)[0][:, 0].sum() <= 5
+    assert model.result_.solver
+
+
+def test_more_starts_are_drawn_where_none_kept_what_was_asked():
+    method = LocalSearch(starts=1, subproblems="mip")
+    model = fit(method, hidden=(3,), constraints=MustClassify(range(12)))
+    assert (model.predict(X[:12]) == Y[:12]).all()
+
+
+def test_a_batch_compares_groups_by_what_it_has_of_them():
+    lines = np.arange(100.0)[:, None]
+    group = np.arange(100) >= 90
+    shape = Architecture.create(1, 2, hidden=(2,))
+    problem = TrainingProblem.from_samples(shape, lines, (np.arange(100) % 2))
+    fair = constrain(problem, constraints=DemographicParity(group, 0.1))
+    (whole,) = fair.rules
+    # Without one of the groups there is nothing to compare.
+    assert whole.of_lines(np.arange(12), problem).A.shape[0] == 0
+    (part,) = fair.of_lines(np.r_[np.arange(9), np.arange(90, 93)]).rules
+    everybody, nobody = np.tile([False, True], (12, 1)), np.tile([True, False], (12, 1))
+    only_one_group = np.where((np.arange(12) >= 9)[:, None], everybody, nobody)
+    assert part.holds_for(everybody)
+    assert part.holds_for(nobody)
+    assert not part.holds_for(only_one_group)
+
+
+def test_a_price_that_is_left_is_no_loss_limit():
+    problem = constrain(random_problem(3, n_samples=8, hidden=(2,)), sparsity=Sparsity(price=0.5))
+    network = Exact().train(problem, budget=Budget(seconds=10)).network
+    recorder = Recorder(problem, Budget(seconds=1))
+    recorder.offer(network, "start")
+    recorder.bound = problem.loss(network)  # all of the loss, and nothing of the prices
+    assert problem.objective(network) > problem.loss(network)
+    assert recorder.verdict("exact", ended="time limit").result.status == "time limit"
 
 
 def test_programs_that_nobody_can_read_in_time_are_left_alone():

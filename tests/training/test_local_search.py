@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -163,6 +164,13 @@ def test_only_freed_units_move():
     np.testing.assert_array_equal(moved.weights[0][~units[0]], network.weights[0][~units[0]])
 
 
+@pytest.mark.parametrize("share", [1, np.int64(1), np.float32(0.5), Fraction(1, 2)])
+def test_a_share_may_be_any_number(share):
+    problem = random_problem(7, n_samples=10, hidden=(3,))
+    method = LocalSearch(starts=1, units=share, samples=share, polish=False)
+    assert method.train(problem, budget=Budget(seconds=10)).result.loss >= 0
+
+
 @pytest.mark.parametrize("subproblems", ["mip", "search"])
 def test_only_named_units_move(subproblems):
     problem = random_problem(7, n_samples=20, n_features=3, hidden=(3, 2), weights="ternary")
@@ -186,12 +194,13 @@ def test_only_activations_of_named_samples_change():
     start = Network(
         begun.network_.architecture, (shaken, begun.network_.weights[1]), begun.network_.thresholds
     )
-    method = LocalSearch(starts=1, samples=rows, subproblems="mip", polish=False)
-    model = BDNNClassifier(method=method, start=start, **options).fit(X, y)
-    inputs = model.scaler_.transform(X)
-    before, after = (net.activations(inputs)[0] for net in (start, model.network_))
-    changed = (before != after).any(axis=1)
-    assert not changed[[row for row in range(30) if row not in rows]].any()
+    mask = np.isin(np.arange(30), rows)
+    for named in (rows, mask):
+        method = LocalSearch(starts=1, samples=named, subproblems="mip", polish=False)
+        model = BDNNClassifier(method=method, start=start, **options).fit(X, y)
+        inputs = model.scaler_.transform(X)
+        before, after = (net.activations(inputs)[0] for net in (start, model.network_))
+        assert not (before != after)[~mask].any()
 
 
 @pytest.mark.parametrize(
@@ -201,6 +210,7 @@ def test_only_activations_of_named_samples_change():
         (LocalSearch(samples=[]), "samples must be numbers from 0 to 29"),
         (LocalSearch(samples=np.array([0.5])), "samples must be numbers"),
         (LocalSearch(units=[3]), "units must be numbers from 0 to 2 of the 3 hidden units"),
+        (LocalSearch(samples=[True] * 29), "samples must be numbers from 0 to 29"),
         (LocalSearch(units="all"), "units must be a share above 0 and up to 1, or a list"),
         (LocalSearch(samples=[0], subproblems="search"), "needs a solver"),
     ],

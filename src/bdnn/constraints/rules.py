@@ -175,18 +175,29 @@ class OutputRows(AbstractRule):
         return self.promised
 
     def of_lines(self, lines: NDArray[np.integer], problem: TrainingProblem) -> OutputRows:
-        """Keep what rows say of these lines; limits of rows over more lines shrink with it."""
+        """Keep what rows say of these lines.
+
+        Rows about one line stay as they are where it is there. Other rows compare shares of two
+        groups, each with as much weight as the other: so it is again among these lines, up to one
+        of them, and a row of which one group is missing is left out.
+        """
         columns = _places(lines, problem.mass.shape[1])
-        A = csr_array(self.A[:, columns])
-        whole, part = (np.asarray(abs(M).sum(axis=1)).ravel() for M in (self.A, A))
-        kept = np.flatnonzero((part > 0) | (whole == 0))
-        share = part[kept] / np.where(whole[kept] > 0, whole[kept], 1.0)
-        share[whole[kept] == 0] = 1.0
+        A = csr_array(self.A[:, columns]).toarray()
+        lower, upper = self.lower.copy(), self.upper.copy()
+        kept = np.abs(A).sum(axis=1) > 0
+        whole = np.asarray(self.A.maximum(0).sum(axis=1)).ravel()
+        for row in np.flatnonzero(np.asarray(self.A.minimum(0).sum(axis=1)).ravel() < 0):
+            A[row], size = _balanced(A[row])
+            kept[row] = size > 0
+            room = np.abs(A[row]).max(initial=0.0)
+            share = size / max(whole[row], 1.0)
+            lower[row] = np.ceil(lower[row] * share) - room
+            upper[row] = np.floor(upper[row] * share) + room
         return replace(
             self,
             A=csr_array(A[kept]),
-            lower=self.lower[kept] * share,
-            upper=self.upper[kept] * share,
+            lower=lower[kept],
+            upper=upper[kept],
             decided=np.flatnonzero(np.isin(lines, self.decided)),
         )
 
@@ -241,6 +252,18 @@ class QuantityRows(AbstractRule):
             found.append((self.A.indices[inside] - first) // units)
             first += n_lines * units
         return np.unique(np.concatenate(found)).astype(np.intp)
+
+
+def _balanced(row: FloatArray) -> tuple[FloatArray, float]:
+    """Give positive and negative coefficients the same weight, in whole numbers; and that weight.
+
+    The weight is 0 where one of the two is missing.
+    """
+    plus, minus = np.maximum(row, 0.0).sum(), np.maximum(-row, 0.0).sum()
+    if not plus or not minus:
+        return row, 0.0
+    common = np.gcd(int(plus), int(minus)) if plus == int(plus) and minus == int(minus) else 1
+    return np.where(row > 0, row * (minus / common), row * (plus / common)), plus * minus / common
 
 
 def _places(lines: NDArray[np.integer], per_line: int) -> NDArray[np.intp]:

@@ -247,8 +247,12 @@ class NetworkModel:
             weights[-1], thresholds[-1] = _complement_pair(weights[-1], thresholds[-1], exact=exact)
         return Network(self.problem.architecture, tuple(weights), tuple(thresholds))
 
-    def lift(self, network: Network) -> FloatArray | None:
-        """Turn a network into a start, None if it cannot keep the model's margin or groups."""
+    def lift(self, network: Network, *, may_break_rules: bool = False) -> FloatArray | None:
+        """Turn a network into a start, None if it cannot keep the model's margin or groups.
+
+        Nor if it breaks rows of the user's own, unless that is wanted: the part of a start that is
+        fixed may keep them with another rest.
+        """
         on = switches_of(network, self.layers, self.problem.inputs)
         first = np.unique(self.groups, return_index=True)[1]
         if not (on[0] == on[0][first][self.groups]).all():
@@ -277,7 +281,8 @@ class NetworkModel:
             if k > 0:
                 self.products[k - 1].lift(start)
             values = layer.values(on[k]) if isinstance(layer, LayerLevels) else on[k].astype(float)
-        return start if all(block.lift(start) for block in self.demands) else None
+        are_kept = [block.lift(start) for block in self.demands]
+        return start if may_break_rules or all(are_kept) else None
 
     def _better_output(
         self, network: Network, on: BoolArray

@@ -8,12 +8,15 @@ matter and none from them.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from bdnn.activation import FloatArray
 from bdnn.architecture import Architecture
 from bdnn.errors import ModelError
 from bdnn.network import Network
+from bdnn.problem import TrainingProblem
 
 
 def embed(network: Network, architecture: Architecture) -> Network:
@@ -48,6 +51,16 @@ def embed(network: Network, architecture: Architecture) -> Network:
     weights += outputs[0]
     thresholds += outputs[1]
     return Network(architecture, *_widen(weights, thresholds, network, architecture))
+
+
+def shallow_problem(problem: TrainingProblem) -> TrainingProblem | None:
+    """The same problem with the first hidden layer alone, where a deep network can copy that."""
+    shape = problem.architecture
+    if len(shape.hidden) < 2 or shape.activations or not all(kind.zero for kind in shape.weights):
+        return None
+    weights = (shape.weights[0], shape.weights[-1])
+    shallow = replace(shape, hidden=shape.hidden[:1], weights=weights)
+    return TrainingProblem(shallow, problem.inputs, problem.mass)
 
 
 def _identity(units: int, shape: Architecture) -> tuple[list[FloatArray], list[FloatArray]]:

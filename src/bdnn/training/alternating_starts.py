@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 _SHARE = 0.4
 # Sweeps of a search that only makes a start.
 _START_SWEEPS = 64
+# Starts beyond those that were asked for, where these led to no network at all.
+_MOST_FURTHER = 100
 # Products beyond which no solver improves on the moves in seconds.
 _LARGEST_PROGRAM = 40_000
 # Seconds after which a solver that does not improve on the moves gives way, where moves ran first.
@@ -83,14 +85,28 @@ class AlternatingStarts:
 
     def all_starts(self) -> None:
         """Run every start; of equally good ends the earliest counts."""
-        seeds = np.random.SeedSequence(self.recorder.budget.seed).spawn(self.method.starts)
+        root = np.random.SeedSequence(self.recorder.budget.seed)
         ends = run_tasks(
-            lambda task: self._path(*task), enumerate(seeds), n_jobs=self.recorder.budget.threads
+            lambda task: self._path(*task),
+            enumerate(root.spawn(self.method.starts)),
+            n_jobs=self.recorder.budget.threads,
         )
+        if not self.method.paper:
+            ends += self._further_ends(root)
         for best in sorted(filter(self.programs.holds, ends), key=self.recorder.problem.objective)[
             :1
         ]:
             self.recorder.offer(best, "local", or_equal=True)
+
+    def _further_ends(self, root: np.random.SeedSequence) -> list[Network]:
+        """Draw more starts as long as none led to a network that keeps what is asked."""
+        ends: list[Network] = []
+        while self.recorder.network is None and len(ends) < _MOST_FURTHER:
+            number = self.method.starts + len(ends)
+            if self.stops(number):
+                break
+            ends.append(self._path(number, root.spawn(1)[0]))
+        return ends
 
     def stops(self, number: int) -> bool:
         """Whether the start of this number has to end."""
@@ -139,7 +155,7 @@ class AlternatingStarts:
                     continue
                 began = time.perf_counter()
                 found = self._half(network, layers, number, rng, activations)
-                if activations is None or found.status != "infeasible":
+                if activations is None or found.status not in ("infeasible", "no start"):
                     network = found.network
                 activations = None
                 self._record(number, round_number, half, found, network, began)

@@ -192,7 +192,10 @@ class RunRecord(Generic[AnyProblem]):
         """Close the run: recompute everything from the best network."""
         network = self.network
         if network is None:
-            if isinstance(self.problem, ConstrainedProblem | ConstrainedRegression):
+            # Prices alone forbid nothing.
+            if isinstance(self.problem, ConstrainedProblem | ConstrainedRegression) and (
+                self.problem.rules or not self._is_withdrawn
+            ):
                 raise NoSolutionError(
                     f"no network that keeps {self.problem.demands} was found: run longer, use "
                     "method 'auto' or 'exact', or ask for less."
@@ -212,7 +215,7 @@ class RunRecord(Generic[AnyProblem]):
             ended = "interrupted"
         elif relative_gap(objective, self.bound) <= self.budget.gap:
             ended = "gap limit"
-        elif loss <= self.target:
+        elif self.budget.loss is not None and objective <= self.target:
             ended = "loss limit"
         result = TrainingResult(
             ended,

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bdnn.errors import ModelError
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
+from bdnn.search.embedding import embed, shallow_problem
+from bdnn.search.margin import widen_margin
 from bdnn.search.starts import straight_through
 
 if TYPE_CHECKING:
@@ -17,13 +20,17 @@ if TYPE_CHECKING:
 # Noise of further networks trained by gradients: what suits best differs from data to data.
 _JITTERS = (0.1, 0.3, 0.0)
 _RECIPES = 3
+# Part of the time for copies of shallow networks.
+_SHALLOW_SHARE = 0.4
 
 
 def choose_by_validation(search: Search, validation: TrainingProblem, seconds: float) -> None:
     """Take the network with the fewest validation errors, of equal ones the lowest loss.
 
     Candidates: the network at hand, also with wider margins at the same loss and at the price of
-    some; networks that gradients alone have trained, and the best of these with wider margins.
+    some; networks that gradients alone have trained, and the best of these with wider margins. A
+    deep network whose start had too little time competes with copies of a shallow one, which takes
+    far less; otherwise these would only make the choice more of a lottery.
     """
     recorder = search.recorder
     problem, deadline = recorder.problem, recorder.seconds + seconds
@@ -36,6 +43,10 @@ def choose_by_validation(search: Search, validation: TrainingProblem, seconds: f
         return left / steps
 
     at_hand = search.best
+    shallow = shallow_problem(problem)
+    copies: list[Network] = []
+    if shallow is not None and search.is_rushed:
+        copies = _copies(search, shallow, _SHALLOW_SHARE * seconds)
     learnt = [at_hand] if search.first is None else [search.first]
     if search.start == "straight_through":
         for number, jitter in enumerate(_JITTERS):
@@ -45,7 +56,7 @@ def choose_by_validation(search: Search, validation: TrainingProblem, seconds: f
                 learnt.append(straight_through(problem, rng=rng, seconds=left, jitter=jitter))
     wide = replace(search.objective, order=("margin",))
     recipes = [(min(learnt, key=rank), wide), (at_hand, search.objective), (at_hand, wide)]
-    candidates = [at_hand, *learnt]
+    candidates = [at_hand, *learnt, *copies]
     for number, (network, objective) in enumerate(recipes):
         left = share(_RECIPES - number)
         if left > 0:
@@ -54,3 +65,25 @@ def choose_by_validation(search: Search, validation: TrainingProblem, seconds: f
     if problem.loss(chosen) > recorder.loss:
         search.message = "validation preferred a network of higher training loss"
     recorder.choose(chosen, "validation")
+
+
+def _copies(search: Search, shallow: TrainingProblem, seconds: float) -> list[Network]:
+    """Train a network of one hidden layer, by gradients and then for wide margins, and copy it."""
+    recorder = search.recorder
+    deadline = recorder.seconds + seconds
+    if recorder.heartbeat("validation"):
+        return []
+    rng = np.random.default_rng(search.spawn_seed())
+    plain = straight_through(shallow, rng=rng, seconds=seconds / 2, jitter=_JITTERS[0])
+    wide = widen_margin(
+        shallow,
+        plain,
+        seconds=max(0.01, deadline - recorder.seconds),
+        seed=search.spawn_seed(),
+        objectives=("margin",),
+        on_progress=lambda network, values: recorder.heartbeat("validation"),
+    )
+    try:
+        return [embed(network, recorder.problem.architecture) for network in (plain, wide)]
+    except ModelError:  # for example no spare unit to make a constant of
+        return []

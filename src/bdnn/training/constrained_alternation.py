@@ -80,9 +80,9 @@ class ConstrainedPrograms:
         del rng  # a program over all free layers leaves nothing to wish for
         problem, model, engine = self.problem, self.model, self.engine
         least = problem.conflict_bound
-        start = model.lift(network)
-        if start is None:
-            return HalfSolution(network, least, Termination.INFEASIBLE.value, engine.name)
+        start = model.lift(network, may_break_rules=True)
+        if start is None:  # sums too near to thresholds for the program's margin
+            return HalfSolution(network, least, "no start", engine.name)
         free = [
             hood.units[k][: len(layer.W)] & (k in layers) for k, layer in enumerate(model.layers)
         ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -16,10 +16,9 @@ import numpy as np
 from bdnn.constraints.problem import ConstrainedProblem
 from bdnn.errors import ModelError
 from bdnn.network import Network
-from bdnn.problem import TrainingProblem
 from bdnn.search.bounds import lower_bounds
 from bdnn.search.descent import LARGE, descend
-from bdnn.search.embedding import embed
+from bdnn.search.embedding import embed, shallow_problem
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import Objective
 from bdnn.search.starts import (
@@ -110,6 +109,7 @@ class Search:
         self.message = ""
         self.is_compiled = True
         self.first: Network | None = None
+        self.is_rushed = False  # whether the start's time was over before its epochs
         self._seeds = np.random.SeedSequence(recorder.budget.seed)
 
     @classmethod
@@ -246,7 +246,9 @@ class Search:
             if plain is not None and recorder.offer(plain, _PHASE) and recorder.stopping:
                 return
         share = _LONG_START_SHARE if self._is_slow(seconds) else _START_SHARE
+        began = recorder.seconds
         self.first = make_start(recorder.problem, self.start, rng, seconds=share * seconds)
+        self.is_rushed = recorder.seconds - began >= share * seconds
         recorder.offer(self.first, _PHASE)
         if self._is_slow(seconds):
             self.message = "the time limit left the start alone to train so large a network"
@@ -283,13 +285,10 @@ class Search:
         shape = recorder.problem.architecture
         if shape.activations:
             return self._network_of_steps(seconds)
-        if len(shape.hidden) < 2 or not all(weights.zero for weights in shape.weights):
+        problem = shallow_problem(recorder.problem)
+        if problem is None:
             return self.best
-        shallow = replace(
-            shape, hidden=shape.hidden[:1], weights=(shape.weights[0], shape.weights[-1])
-        )
         recorder.note("shallow")
-        problem = TrainingProblem(shallow, recorder.problem.inputs, recorder.problem.mass)
         found = descend(
             problem,
             seconds=0.3 * seconds,

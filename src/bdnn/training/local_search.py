@@ -22,6 +22,7 @@ from bdnn.constraints.problem import ConstrainedProblem
 from bdnn.errors import ModelError
 from bdnn.formulation import DEFAULT_EPS, Robust
 from bdnn.problem import TrainingProblem
+from bdnn.search.constrained import MOVES
 from bdnn.search.warm_up import wait_until_ready
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
@@ -101,17 +102,15 @@ class LocalSearch(AbstractMethod):
         if solver != "auto":
             get_solver(solver).check_available()
         robust = promised(recorder, self.robust_radius, self.robust_norm, solver)
-        if isinstance(recorder.problem, ConstrainedProblem) and (
-            program_size(recorder.problem) > _PRODUCTS_PER_SECOND * recorder.remaining
-        ):
-            message = (
-                "the subproblems are too large to be handed to a solver in this time, so that only "
-                "a constant network or the start is returned: use method 'data_splitting'"
-            )
-            return recorder.verdict(self.name, ended="time limit", message=message)
         run = method.alternate(recorder, solver, robust, seconds=recorder.remaining)
         if run is None:
-            return recorder.verdict(self.name, ended="time limit")
+            message = "the compiled search was not loaded when its time was over"
+            if is_too_large(recorder.problem, recorder.remaining):
+                message = (
+                    "the subproblems are too large to be handed to a solver in this time, so that "
+                    "only a constant network or the start is returned: use method 'data_splitting'"
+                )
+            return recorder.verdict(self.name, ended="time limit", message=message)
         if method.polish and not recorder.interrupted:
             run.widen()
         ended = "time limit" if run.is_cut else "feasible"
@@ -128,12 +127,22 @@ class LocalSearch(AbstractMethod):
         *,
         seconds: float,
     ) -> AlternatingStarts | None:
-        """Offer what the starts find in some time; None if the search was not loaded by then."""
+        """Offer what the starts find in some time; None if there is too little of it.
+
+        That is if the search was not loaded by then, or programs of constraints are too large.
+        """
         end = recorder.seconds + seconds
+        is_constrained = isinstance(recorder.problem, ConstrainedProblem)
+
+        def is_late() -> bool:
+            return recorder.heartbeat("load") or recorder.seconds >= end
+
         needs_moves = self.subproblems != "mip" or self.start == "search" or self.polish
-        if needs_moves and not wait_until_ready(
-            lambda: recorder.heartbeat("load") or recorder.seconds >= end
-        ):
+        if is_too_large(recorder.problem, seconds):
+            return None
+        if (needs_moves or is_constrained) and not wait_until_ready(is_late):
+            return None
+        if is_constrained and self.start == "search" and not MOVES.wait(is_late):
             return None
         share = 1.0 - _POLISH_SHARE if self.polish else 1.0
         deadline = recorder.seconds + share * (end - recorder.seconds)
@@ -142,9 +151,10 @@ class LocalSearch(AbstractMethod):
         return run
 
     def _settled(self) -> LocalSearch:
+        method = replace(self, units=_plain(self.units), samples=_plain(self.samples))
         if not self.paper:
-            return self
-        return replace(self, starts=1, start="random", subproblems="mip", polish=False)
+            return method
+        return replace(method, starts=1, start="random", subproblems="mip", polish=False)
 
     def within(self, problem: ConstrainedProblem) -> LocalSearch:
         """The same with programs only: moves, and wider margins by moves, know no constraints."""
@@ -183,6 +193,9 @@ class LocalSearch(AbstractMethod):
         """Turn rows of samples with these inputs into lines of the problem."""
         if not _is_list(self.samples):
             return self
+        chosen = np.asarray(self.samples)
+        if chosen.dtype == bool and chosen.shape == (len(inputs),):
+            return replace(self, samples=np.flatnonzero(chosen).tolist()).for_rows(problem, inputs)
         _check_numbers("samples", self.samples, len(inputs), "samples")
         lines = problem.lines_of(inputs[list(self.samples)])  # type: ignore[arg-type]
         if (lines < 0).any():
@@ -194,6 +207,18 @@ class LocalSearch(AbstractMethod):
         return replace(self, samples=tuple(np.unique(lines).tolist()))
 
 
+def is_too_large(problem: TrainingProblem, seconds: float) -> bool:
+    """Tell whether the programs of a constrained problem take solvers too long to read."""
+    if not isinstance(problem, ConstrainedProblem):
+        return False
+    return program_size(problem) > _PRODUCTS_PER_SECOND * seconds
+
+
+def _plain(freed: Freed) -> Freed:
+    """A share as a float, whatever kind of number it is."""
+    return float(freed) if is_number(freed) else freed  # type: ignore[arg-type]
+
+
 def _is_list(freed: object) -> bool:
     return isinstance(freed, Sequence | np.ndarray) and not isinstance(freed, str)
 
@@ -203,6 +228,8 @@ def _check_numbers(name: str, freed: Freed, n: int, what: str) -> None:
     if not _is_list(freed):
         return
     numbers = list(freed)  # type: ignore[arg-type]
+    if n == 0:
+        raise ModelError(f"{name} names some of the {what}, but there are none: leave it out.")
     if not numbers or not all(is_whole(number) and 0 <= number < n for number in numbers):
         raise ModelError(
             f"{name} must be numbers from 0 to {n - 1} of the {n} {what}, got "
