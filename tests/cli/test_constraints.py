@@ -10,10 +10,11 @@ from tests.cli.runner import assert_refused, run, run_json
 FAST = ("--target", "kind", "--hidden", 2, "--time-limit", 30, "--test-size", 0)
 
 
-def test_limits_reach_the_network_and_the_certificate(small_csv, tmp_path):
+@pytest.mark.parametrize("method", ["exact", "local_search", "data_splitting"])
+def test_limits_reach_the_network_and_the_certificate(method, small_csv, tmp_path):
     out = tmp_path / "model.json"
     options = ("--max-weights", 7, "--max-weights-per-unit", 2, "--max-features", 1)
-    options += ("--max-units", 1, "--monotone", "a:+", "--forbid", "b", "--method", "exact")
+    options += ("--max-units", 1, "--monotone", "a:+", "--forbid", "b", "--method", method)
     summary = run_json("train", small_csv, *FAST, *options, "--out", out)
     model = load(out)
     assert model.network_.architecture.hidden == (1,)
@@ -41,7 +42,7 @@ def test_prices_are_told_apart_from_the_loss(small_csv):
         (("--parity", "a:much"), ("--parity", "'a:much'")),
         (("--opportunity", "b:1"), ("EqualOpportunity('b', 1.0)", "no sample")),
         (("--weight-price", 1, "--regression"), ("--weight-price", "--regression")),
-        (("--max-units", 1, "--method", "local_search"), ("local_search", "units=1")),
+        (("--max-units", 1, "--method", "gradients"), ("gradients", "units=1")),
     ],
 )
 def test_bad_input_is_one_sentence(small_csv, options, parts):

@@ -12,6 +12,7 @@ from bdnn.search import embed, random_start
 from bdnn.search.embedding import shallow_problem
 from bdnn.search.starts import straight_through
 from bdnn.training import Auto, choice, descent
+from bdnn.training.base import Recorder
 from bdnn.training.budget import Budget
 
 
@@ -48,6 +49,10 @@ def test_copies_of_a_shallow_network_compete_where_a_deep_one_had_too_little_tim
         if is_slow:
             time.sleep(seconds)
         return random_start(problem, rng)
+
+    if is_slow:  # as if a pass over the samples took that long
+        slow = property(lambda _: 0.04, lambda *_: None)
+        monkeypatch.setattr(Recorder, "pass_seconds", slow, raising=False)
 
     monkeypatch.setattr(choice, "straight_through", watched)
     monkeypatch.setattr(descent, "make_start", start)

@@ -69,6 +69,8 @@ class Auto(Descent):
         ended = search.run(seconds=_SEARCH_SHARE * recorder.remaining)
         engine, message = "", search.message
         left = recorder.remaining - reserve
+        if search.is_rushed:
+            left = 0.0
         if search.is_led_by_loss and search.is_compiled and not recorder.stopping and left > 0:
             self._rule_out(recorder, seconds=left)
             left = recorder.remaining - reserve
@@ -86,7 +88,8 @@ class Auto(Descent):
                 message = "the program is too large for a solver, so that only the search ran"
         # Why the search ended is of no interest where the proof came later.
         search.message = "" if recorder.is_close else message
-        search.refine(seconds=min(recorder.remaining, max(reserve, 1.0)))
+        most = recorder.remaining if search.is_rushed else max(reserve, 1.0)
+        search.refine(seconds=min(recorder.remaining, most))
         return recorder.verdict(self.name, ended=ended, solver=engine, message=search.message)
 
     def _rule_out(self, recorder: Recorder, *, seconds: float) -> None:

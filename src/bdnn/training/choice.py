@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 # Noise of further networks trained by gradients: what suits best differs from data to data.
 _JITTERS = (0.1, 0.3, 0.0)
-_RECIPES = 3
 # Part of the time for copies of shallow networks.
-_SHALLOW_SHARE = 0.4
+_SHALLOW_SHARE = 0.3
 
 
 def choose_by_validation(search: Search, validation: TrainingProblem, seconds: float) -> None:
     """Take the network with the fewest validation errors, of equal ones the lowest loss.
 
     Candidates: the network at hand, also with wider margins at the same loss and at the price of
-    some; networks that gradients alone have trained, and the best of these with wider margins. A
-    deep network whose start had too little time competes with copies of a shallow one, which takes
-    far less; otherwise these would only make the choice more of a lottery.
+    some; networks that gradients alone have trained, and the best of these with wider margins.
+    Where the start had too little time it is one such network only, with more time, and for a deep
+    one copies of a shallow network, which takes far less; otherwise these would only make the
+    choice more of a lottery.
     """
     recorder = search.recorder
     problem, deadline = recorder.problem, recorder.seconds + seconds
@@ -48,17 +48,18 @@ def choose_by_validation(search: Search, validation: TrainingProblem, seconds: f
     if shallow is not None and search.is_rushed:
         copies = _copies(search, shallow, _SHALLOW_SHARE * seconds)
     learnt = [at_hand] if search.first is None else [search.first]
+    wide = replace(search.objective, order=("margin",))
+    n_recipes, jitters = (1, _JITTERS[:1]) if search.is_rushed else (3, _JITTERS)
     if search.start == "straight_through":
-        for number, jitter in enumerate(_JITTERS):
-            left = share(_RECIPES + len(_JITTERS) - number)
+        for number, jitter in enumerate(jitters):
+            left = share(n_recipes + len(jitters) - number)
             if left > 0 and not recorder.heartbeat("validation"):
                 rng = np.random.default_rng(search.spawn_seed())
                 learnt.append(straight_through(problem, rng=rng, seconds=left, jitter=jitter))
-    wide = replace(search.objective, order=("margin",))
     recipes = [(min(learnt, key=rank), wide), (at_hand, search.objective), (at_hand, wide)]
     candidates = [at_hand, *learnt, *copies]
-    for number, (network, objective) in enumerate(recipes):
-        left = share(_RECIPES - number)
+    for number, (network, objective) in enumerate(recipes[:n_recipes]):
+        left = share(n_recipes - number)
         if left > 0:
             candidates.append(search.refined(network, objective, left))
     chosen = min(candidates, key=rank)

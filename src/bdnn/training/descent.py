@@ -45,6 +45,8 @@ _STEP_SWEEPS = 256
 _START_SHARE, _START_SWEEPS = 0.25, 30
 # Share of the time for gradients where nothing else fits into it.
 _LONG_START_SHARE = 0.8
+# Epochs of gradients that are too few, and what an epoch takes in forward passes.
+_FEW_EPOCHS, _EPOCH_PASSES = 10, 5
 # Sweeps without gain after which a small problem is taken for exhausted.
 _QUIET_SWEEPS = 1500
 # Forward passes over all samples after the last moment at which a search can stop.
@@ -109,7 +111,8 @@ class Search:
         self.message = ""
         self.is_compiled = True
         self.first: Network | None = None
-        self.is_rushed = False  # whether the start's time was over before its epochs
+        # Whether validation is to choose and the start's time was over after a few epochs.
+        self.is_rushed = False
         self._seeds = np.random.SeedSequence(recorder.budget.seed)
 
     @classmethod
@@ -157,6 +160,8 @@ class Search:
         ):
             return self._run_uncompiled()
         self._begin(seconds)
+        if self.is_rushed:
+            return "feasible"
         quiet = 0
         for number, sweeps in enumerate(_rounds()):
             left = deadline - recorder.seconds
@@ -248,11 +253,15 @@ class Search:
         share = _LONG_START_SHARE if self._is_slow(seconds) else _START_SHARE
         began = recorder.seconds
         self.first = make_start(recorder.problem, self.start, rng, seconds=share * seconds)
-        self.is_rushed = recorder.seconds - began >= share * seconds
+        used = recorder.seconds - began
+        few_epochs = _FEW_EPOCHS * _EPOCH_PASSES * recorder.pass_seconds
+        self.is_rushed = share * seconds <= used < few_epochs and recorder.validation is not None
         recorder.offer(self.first, _PHASE)
         if self._is_slow(seconds):
             self.message = "the time limit left the start alone to train so large a network"
             return
+        if self.is_rushed:
+            return  # more epochs do more for unseen samples than descent does
         if order[:2] != ("loss", "margin") or recorder.stopping:
             return
         widen_margin(
