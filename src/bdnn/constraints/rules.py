@@ -181,33 +181,33 @@ class OutputRows(AbstractRule):
         groups, each with as much weight as the other: so it is again among these lines, up to one
         of them, and a row of which one group is missing is left out.
         """
-        columns = _places(lines, problem.mass.shape[1])
-        A = csr_array(self.A[:, columns]).toarray()
+        A = csr_array(self.A[:, _places(lines, problem.mass.shape[1])])
         lower, upper = self.lower.copy(), self.upper.copy()
-        kept = np.abs(A).sum(axis=1) > 0
-        whole = np.asarray(self.A.maximum(0).sum(axis=1)).ravel()
+        is_kept = np.diff(A.indptr) > 0
         for row in np.flatnonzero(np.asarray(self.A.minimum(0).sum(axis=1)).ravel() < 0):
-            A[row], size = _balanced(A[row])
-            kept[row] = size > 0
-            room = np.abs(A[row]).max(initial=0.0)
-            share = size / max(whole[row], 1.0)
+            part = slice(A.indptr[row], A.indptr[row + 1])
+            A.data[part], size = _balanced(A.data[part])
+            is_kept[row] = size > 0
+            room = np.abs(A.data[part]).max(initial=0.0)
+            share = size / self.A[[row]].maximum(0).sum()
             lower[row] = np.ceil(lower[row] * share) - room
             upper[row] = np.floor(upper[row] * share) + room
         return replace(
             self,
-            A=csr_array(A[kept]),
-            lower=lower[kept],
-            upper=upper[kept],
+            A=csr_array(A[is_kept]),
+            lower=lower[is_kept],
+            upper=upper[is_kept],
             decided=np.flatnonzero(np.isin(lines, self.decided)),
         )
 
     def needed_lines(self, problem: TrainingProblem) -> NDArray[np.intp]:
         """Lines that a row speaks of alone."""
-        n_outputs = problem.mass.shape[1]
-        alone = np.flatnonzero(np.diff(self.A.indptr) <= n_outputs)
-        seen = [np.unique(self.A[[row]].indices // n_outputs) for row in alone]
-        single = [lines for lines in seen if len(lines) == 1]
-        return np.unique(np.concatenate([np.zeros(0, dtype=np.intp), *single]))
+        seen = self.A.indices // problem.mass.shape[1]
+        starts = self.A.indptr[:-1][np.diff(self.A.indptr) > 0]
+        if not starts.size:
+            return np.zeros(0, dtype=np.intp)
+        first, last = np.minimum.reduceat(seen, starts), np.maximum.reduceat(seen, starts)
+        return np.unique(first[first == last]).astype(np.intp)
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,9 +93,9 @@ class AlternatingStarts:
         )
         if not self.method.paper:
             ends += self._further_ends(root)
-        for best in sorted(filter(self.programs.holds, ends), key=self.recorder.problem.objective)[
-            :1
-        ]:
+        kept = list(filter(self.programs.holds, ends))
+        if kept:
+            best = min(kept, key=self.recorder.problem.objective)
             self.recorder.offer(best, "local", or_equal=True)
 
     def _further_ends(self, root: np.random.SeedSequence) -> list[Network]:

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic
 
-from bdnn.architecture import Architecture
 from bdnn.constraints.problem import ConstrainedProblem
 from bdnn.constraints.regression import ConstrainedRegression
 from bdnn.errors import ModelError, NoSolutionError
@@ -21,6 +20,7 @@ from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.result import relative_gap
 from bdnn.stepwise import has_twin
 from bdnn.training.budget import Budget
+from bdnn.training.checks import check_nodes, check_solver, check_start
 from bdnn.training.constrained import check_keeps
 from bdnn.training.discrete import check_levels, train_twin
 from bdnn.training.incremental import Earlier
@@ -30,10 +30,6 @@ ProgressHandler = Callable[[Progress], bool | None]
 
 # Enough for any curve; a run of days must not fill the memory with its history.
 _MOMENTS_KEPT = 10_000
-
-
-def _architecture(start: object) -> Architecture | None:
-    return start.architecture if isinstance(start, Network) else None
 
 
 class RunRecord(Generic[AnyProblem]):
@@ -250,35 +246,6 @@ class Recorder(RunRecord[TrainingProblem]):
                 "earlier",
                 conditional=earlier.is_conditional,
             )
-
-
-def check_start(architecture: Architecture, start: Network | None) -> None:
-    """Refuse a start of another architecture."""
-    if start is not None and _architecture(start) != architecture:
-        got = _architecture(start) or type(start).__name__
-        raise ModelError(
-            f"start must be a network {architecture}, got {got}: embed it first, or leave start "
-            "out."
-        )
-
-
-def check_nodes(budget: Budget, method: str, *, has_nodes: bool) -> None:
-    """Refuse a limit of nodes to a method that has none."""
-    if budget.nodes is not None and not has_nodes:
-        raise ModelError(
-            f"node_limit is for one program and its solver, which method '{method}' does not "
-            "have: use time_limit, or method 'auto' or 'exact'."
-        )
-
-
-def check_solver(solver: str | AbstractSolver, method: str) -> None:
-    """Refuse a solver to methods that have no use for one."""
-    if method in ("descent", "gradients") and solver != "auto":
-        name = solver if isinstance(solver, str) else solver.name
-        raise ModelError(
-            f"method '{method}' needs no solver, got solver '{name}' too: leave it out, or use "
-            "method 'auto' or 'exact'."
-        )
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,9 @@ from typing import ClassVar
 from bdnn.network import Network
 from bdnn.regression_problem import RegressionProblem
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import ProgressHandler, RunRecord, check_nodes, check_solver, check_start
+from bdnn.training.base import ProgressHandler, RunRecord
 from bdnn.training.budget import Budget
+from bdnn.training.checks import check_nodes, check_solver, check_start
 from bdnn.training.result import Progress, Trained
 
 RegressionRecord = RunRecord[RegressionProblem]
