@@ -6,12 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bdnn import BDNNClassifier
 from bdnn.architecture import Architecture
 from bdnn.problem import TrainingProblem
 from bdnn.search import embed, random_start
 from bdnn.search.embedding import shallow_problem
 from bdnn.search.starts import straight_through
-from bdnn.training import Auto, choice, descent
+from bdnn.training import Auto, Descent, choice, descent
 from bdnn.training.base import Recorder
 from bdnn.training.budget import Budget
 
@@ -36,7 +37,7 @@ def test_a_deep_problem_has_a_shallow_one_whose_networks_it_can_copy():
 
 
 @pytest.mark.parametrize("is_slow", [False, True])
-def test_copies_of_a_shallow_network_compete_where_a_deep_one_had_too_little_time(
+def test_copies_of_a_shallow_network_compete_with_a_deep_one_and_few_where_time_is_short(
     is_slow, monkeypatch
 ):
     trained = []
@@ -60,6 +61,61 @@ def test_copies_of_a_shallow_network_compete_where_a_deep_one_had_too_little_tim
     network, result = Auto().train(
         training, validation=validation, budget=Budget(seconds=3, seed=3)
     )
-    assert ((8,) in trained) == is_slow
+    assert trained == ([(8,), (8, 8)] if is_slow else [(8, 8), (8,)] * 2)
     assert network.architecture.hidden == (8, 8)
     assert result.loss == training.loss(network)
+
+
+@pytest.mark.parametrize("thresholds", ["neuron", "layer", "zero"])
+@pytest.mark.parametrize("weights", ["continuous", "ternary", "int:3"])
+@pytest.mark.parametrize("hidden", [(6, 3, 5), (3, 6, 2)])
+def test_what_a_narrow_deep_network_copies_fits_into_it(hidden, weights, thresholds):
+    problem, _ = parts(hidden)
+    shape = Architecture.create(3, 2, hidden=hidden, weights=weights, thresholds=thresholds)
+    problem = replace(problem, architecture=shape)
+    shallow = shallow_problem(problem)
+    network = straight_through(shallow, rng=np.random.default_rng(0), seconds=5, epochs=5)
+    assert problem.loss(embed(network, shape)) == shallow.loss(network)
+
+
+@pytest.mark.parametrize("hidden", [(8,), (8, 8)])
+@pytest.mark.parametrize("method", [Auto(), Descent()], ids=["auto", "descent"])
+def test_held_out_samples_show_how_to_train_and_are_then_trained_on(hidden, method, monkeypatch):
+    seen = []
+
+    def watched(problem, **options):
+        seen.append((len(problem.inputs), options["jitter"]))
+        return straight_through(problem, **options)
+
+    monkeypatch.setattr(choice, "straight_through", watched)
+    training, validation = parts(hidden)
+    whole = TrainingProblem(
+        training.architecture,
+        np.concatenate([training.inputs, validation.inputs]),
+        np.concatenate([training.mass, validation.mass]),
+    )
+    network, result = method.train(
+        whole, validation=validation, training_part=training, budget=Budget(seconds=6, seed=1)
+    )
+    assert result.loss == whole.loss(network)
+    assert result.bound >= whole.conflict_bound
+    *trials, last = seen
+    # A third of the samples is held out in turn.
+    assert {size for size, _ in trials} == {80}
+    assert {jitter for _, jitter in trials} == {0.0, 0.1, 0.5} | (
+        {0.3} if len(hidden) == 1 else set()
+    )
+    # The usual way has begun on all samples before; any other one is gone again with all of them.
+    assert last[0] == 80 or (last[0] == 120 and last[1] in {jitter for _, jitter in trials})
+
+
+def test_an_estimator_counts_held_out_samples_unless_told_to_choose_only():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90, 2))
+    y = (X[:, 0] > rng.normal(size=90)).astype(int)
+    options = {"hidden": (3,), "validation_fraction": 0.3, "time_limit": 2, "random_state": 0}
+    for refit, counted in ((True, 90), (False, 64)):
+        model = BDNNClassifier(method=Descent(refit=refit), **options).fit(X, y)
+        assert model._samples.counted.sum() == counted
+        wrong = model.predict(X) != y
+        assert model.result_.error == pytest.approx(wrong[model._samples.counted].mean())

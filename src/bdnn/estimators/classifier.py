@@ -253,17 +253,18 @@ class BDNNClassifier(
         robust = RobustTraining.create(
             self.robust_radius, self.robust_norm, self.robust_loss, len(values), budget.seed
         )
-        samples = KnownSamples(values, labels, own_weight, weight, held_out)
+        counts_all = robust is None and method.refits
+        samples = KnownSamples(values, labels, own_weight, weight, held_out, counts_all)
         if robust is None:
-            problem, validation = (
-                samples.problem(architecture, self.scaler_, part) for part in (~held_out, held_out)
-            )
+            problem, validation, training_part = samples.problems(architecture, self.scaler_)
         else:
             method = robust.method(method)
-            problem, validation = (
+            training_part = None
+            problem, held_out_problem = (
                 robust.problem(architecture, self.scaler_, values, labels, weight, part)
                 for part in (~held_out, held_out)
             )
+            validation = held_out_problem if held_out.any() else None
             scaled = self.scaler_.transform(values)
             method = robust.with_radii(method, problem, scaled, ~held_out)
         if isinstance(method, LocalSearch):
@@ -271,7 +272,8 @@ class BDNNClassifier(
         problem = demanded(self, problem, values, labels)
         self.network_, self.result_ = method.train(
             problem,
-            validation=validation if held_out.any() else None,
+            validation=validation,
+            training_part=training_part,
             budget=budget,
             solver=self.solver,
             start=self.start,

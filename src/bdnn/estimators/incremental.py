@@ -6,7 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +32,14 @@ from bdnn.training.registry import get_method
 from bdnn.training.result import TrainingResult
 
 
+class Problems(NamedTuple):
+    """Samples that the loss counts, those for validation, and the former without the latter."""
+
+    problem: TrainingProblem
+    validation: TrainingProblem | None = None
+    training_part: TrainingProblem | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class KnownSamples:
     """Samples that a model was trained on.
@@ -45,7 +53,9 @@ class KnownSamples:
     own_weight, weight : array or None
         What the user gave, and together with the weights of classes.
     held_out : array of bool
-        Which samples were kept for validation.
+        Which samples validation has.
+    counts_all : bool
+        Whether the loss counts these as well.
     """
 
     values: FloatArray
@@ -53,6 +63,22 @@ class KnownSamples:
     own_weight: FloatArray | None
     weight: FloatArray | None
     held_out: BoolArray
+    counts_all: bool = False
+
+    @property
+    def counted(self) -> BoolArray:
+        """Which samples the loss counts."""
+        return self.held_out | ~self.held_out if self.counts_all else ~self.held_out
+
+    def problems(self, architecture: Architecture, scaler: Scaler) -> Problems:
+        """What a method trains on and validates by."""
+        problem = self.problem(architecture, scaler, self.counted)
+        if not self.held_out.any():
+            return Problems(problem)
+        validation = self.problem(architecture, scaler, self.held_out)
+        if not self.counts_all:
+            return Problems(problem, validation)
+        return Problems(problem, validation, self.problem(architecture, scaler, ~self.held_out))
 
     def problem(
         self, architecture: Architecture, scaler: Scaler, part: BoolArray
@@ -68,7 +94,7 @@ class KnownSamples:
 
     def describe(self, n_classes: int) -> dict[str, Any]:
         """What the certificate says of the samples that the loss counts."""
-        used = ~self.held_out if self.weight is None else ~self.held_out & (self.weight > 0)
+        used = self.counted if self.weight is None else self.counted & (self.weight > 0)
         class_weight = None
         if self.weight is not None and self.own_weight is None:
             class_weight = np.ones(n_classes)
@@ -190,21 +216,19 @@ class IncrementalMixin:
         )
         result = self.result_
         earlier = Earlier(
-            known.problem(architecture, self.scaler_, ~known.held_out),
+            known.problem(architecture, self.scaler_, known.counted),
             self.network_,
             result.bound,
             result.bound_origin,
         )
         models = self._models or GrowingModel()
-        problem, validation = (
-            samples.problem(architecture, self.scaler_, part)
-            for part in (~samples.held_out, samples.held_out)
-        )
+        problem, validation, training_part = samples.problems(architecture, self.scaler_)
         facts = samples.describe(len(self.classes_))
         left = max(budget.seconds - (time.perf_counter() - began), 0.1 * budget.seconds)
         self.network_, self.result_ = method.train(
             problem,
-            validation=validation if samples.held_out.any() else None,
+            validation=validation,
+            training_part=training_part,
             budget=replace(budget, seconds=left),
             solver=self.solver,
             earlier=earlier,
@@ -300,7 +324,8 @@ class IncrementalMixin:
         values = check_features(self, old[0], reset=False)
         labels = self._known_labels(old[1], len(values))
         weight = self._weigh(labels, None, fewest_classes=1)
-        return KnownSamples(values, labels, None, weight, self._held_out(labels, seed))
+        held_out, counts_all = self._held_out(labels, seed), get_method(self.method).refits
+        return KnownSamples(values, labels, None, weight, held_out, counts_all)
 
     def _joined(
         self,
@@ -329,4 +354,5 @@ class IncrementalMixin:
             joint_weight,
             self._weigh(both, joint_weight, fewest_classes=1),
             np.concatenate([known.held_out, self._held_out(labels, seed)]),
+            known.counts_all,
         )

@@ -54,12 +54,16 @@ def embed(network: Network, architecture: Architecture) -> Network:
 
 
 def shallow_problem(problem: TrainingProblem) -> TrainingProblem | None:
-    """The same problem with the first hidden layer alone, where a deep network can copy that."""
+    """The same problem with one hidden layer, as wide as a deep network can copy it."""
     shape = problem.architecture
     if len(shape.hidden) < 2 or shape.activations or not all(kind.zero for kind in shape.weights):
         return None
+    # Without thresholds a copy needs a unit that is always on.
+    width = min(shape.hidden) - (shape.thresholds == "zero")
+    if width == 0:
+        return None
     weights = (shape.weights[0], shape.weights[-1])
-    shallow = replace(shape, hidden=shape.hidden[:1], weights=weights)
+    shallow = replace(shape, hidden=(width,), weights=weights)
     return TrainingProblem(shallow, problem.inputs, problem.mass)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -88,7 +89,8 @@ class Auto(Descent):
                 message = "the program is too large for a solver, so that only the search ran"
         # Why the search ended is of no interest where the proof came later.
         search.message = "" if recorder.is_close else message
-        most = recorder.remaining if search.is_rushed else max(reserve, 1.0)
+        # What a choice compares ends by itself; wider margins alone need no more than their share.
+        most = math.inf if recorder.validation is not None else max(reserve, 1.0)
         search.refine(seconds=min(recorder.remaining, most))
         return recorder.verdict(self.name, ended=ended, solver=engine, message=search.message)
 

@@ -47,6 +47,8 @@ class RunRecord(Generic[AnyProblem]):
     ) -> None:
         self.problem = problem
         self.validation = validation
+        # What is left of the problem without the validation samples, where it holds these too.
+        self.training_part: AnyProblem | None = None
         self.budget = budget
         self.given: Network | None = None
         self.earlier: Earlier | None = None
@@ -265,6 +267,7 @@ class AbstractMethod(ABC):
         problem: TrainingProblem,
         *,
         validation: TrainingProblem | None = None,
+        training_part: TrainingProblem | None = None,
         budget: Budget | None = None,
         solver: str | AbstractSolver = "auto",
         start: Network | None = None,
@@ -278,7 +281,11 @@ class AbstractMethod(ABC):
         ----------
         problem : TrainingProblem
         validation : TrainingProblem, optional
-            Other samples, for a choice among networks; only where :attr:`uses_validation`.
+            Samples for a choice among networks; only where :attr:`uses_validation`.
+        training_part : TrainingProblem, optional
+            What is left of the problem without the validation samples, where it holds these too:
+            they show how to train, and the network is trained that way on all samples. Only where
+            :attr:`refits`.
         budget : Budget, optional
         solver : str or AbstractSolver
             A solver, its name, or ``"auto"`` for the one that suits the model.
@@ -321,6 +328,7 @@ class AbstractMethod(ABC):
                 self,
                 problem,
                 validation=validation,
+                training_part=training_part,
                 start=start,
                 earlier=earlier,
                 models=models,
@@ -339,6 +347,8 @@ class AbstractMethod(ABC):
         if budget.loss is not None:
             budget = replace(budget, loss=budget.loss / unit)
         recorder = Recorder(problem, budget, tell, validation)
+        if training_part is not None:
+            recorder.training_part = training_part.weighed_in(unit)
         recorder.offer(problem.constant_network(), "start")
         recorder.given = start
         if start is not None:
@@ -354,6 +364,11 @@ class AbstractMethod(ABC):
             trained = recorder.verdict(self.name, ended="interrupted")
         network, result = trained
         return Trained(problem.finished(network), result.in_units(unit))
+
+    @property
+    def refits(self) -> bool:
+        """Whether a choice by validation ends with training on all samples."""
+        return False
 
     def check_continues(self) -> None:
         """Raise an error if the method cannot go on from a run on fewer samples."""

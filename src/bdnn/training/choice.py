@@ -1,90 +1,255 @@
-"""Choice among networks by samples that were held out."""
+"""Choice by samples that were held out: among networks, or among ways to train one."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bdnn.errors import ModelError
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
 from bdnn.search.embedding import embed, shallow_problem
-from bdnn.search.margin import widen_margin
+from bdnn.search.objective import Objective
 from bdnn.search.starts import straight_through
 
 if TYPE_CHECKING:
     from bdnn.training.descent import Search
 
-# Noise of further networks trained by gradients: what suits best differs from data to data.
-_JITTERS = (0.1, 0.3, 0.0)
-# Part of the time for copies of shallow networks.
-_SHALLOW_SHARE = 0.3
+# Noise of networks trained by gradients: what suits best differs from data to data.
+_JITTERS = (0.1, 0.5, 0.3)
+# A deep network and its copy of a shallow one, in turn: whether depth helps differs as well.
+_DEEP_JITTERS, _SHALLOW_JITTERS = (0.5, 0.1), (0.1, 0.5)
+# Noise of networks whose margins are widened at the price of some loss.
+_WIDE = 0.5
+# Where the start had too little time one network of each kind does with what is left.
+_RUSHED_JITTER, _SHALLOW_SHARE = 0.1, 0.15
+# Part of the time for the training on all samples, once it is known how.
+_REFIT_SHARE = 0.4
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Gradients with some noise, and then maybe moves for an objective.
+
+    Parameters
+    ----------
+    is_copied : bool
+        Whether a shallow network is trained, for a deep one to copy.
+    jitter : float
+        Noise of the inputs, in units of each feature's spread.
+    objective : Objective or None
+        What moves improve after the gradients.
+    """
+
+    is_copied: bool
+    jitter: float
+    objective: Objective | None = None
 
 
 def choose_by_validation(search: Search, validation: TrainingProblem, seconds: float) -> None:
     """Take the network with the fewest validation errors, of equal ones the lowest loss.
 
     Candidates: the network at hand, also with wider margins at the same loss and at the price of
-    some; networks that gradients alone have trained, and the best of these with wider margins.
-    Where the start had too little time it is one such network only, with more time, and for a deep
-    one copies of a shallow network, which takes far less; otherwise these would only make the
-    choice more of a lottery.
+    some; networks that gradients alone have trained, for a deep one also copies of shallow
+    networks; and the best of these with wider margins. Where the start had too little time there
+    are only a few, with more time each; more would only make the choice more of a lottery.
+    """
+    trials = _Trials(search, search.recorder.problem, validation, seconds)
+    at_hand = search.best
+    trials.add(at_hand if search.first is None else search.first, Recipe(False, 0.0))
+    n_recipes = 1 if search.is_rushed else 3
+    trials.learn(then=n_recipes)
+    trials.widen_best(then=n_recipes - 1)
+    trials.add(at_hand)
+    for number, objective in enumerate((search.objective, trials.wide)[: n_recipes - 1]):
+        left = trials.share(n_recipes - 1 - number)
+        if left > 0:
+            trials.add(search.refined(at_hand, objective, left))
+    _take(search, trials.best)
+
+
+def refit_by_validation(
+    search: Search, training: TrainingProblem, validation: TrainingProblem, seconds: float
+) -> None:
+    """Find out by validation how to train, and train that way on all samples.
+
+    The network at hand has seen all samples and cannot be judged; what made it competes by the
+    start and its margins at the same loss on the training part. While there is time, other samples
+    are held out in turn, because one part of a small table says little. Where time was too short
+    for all that, the best network of the training part is taken.
     """
     recorder = search.recorder
-    problem, deadline = recorder.problem, recorder.seconds + seconds
+    if search.is_rushed:
+        trials = _Trials(search, training, validation, seconds)
+        trials.learn(then=1)
+        trials.widen_best()
+        if trials.is_ready and not recorder.interrupted:
+            _take(search, trials.best)
+        return
+    ends = recorder.seconds + seconds
+    last = ends - _REFIT_SHARE * seconds
+    recipes = _recipes(search)
+    scores = np.zeros((len(recipes), 2))
+    for part, held_out in _folds(search, training, validation):
+        began = recorder.seconds
+        trials = _Trials(search, part, held_out, last - began)
+        for number, recipe in enumerate(recipes):
+            scores[number] += trials.score(recipe, trials.share(len(recipes) - number))
+        if recorder.interrupted:
+            return
+        if recorder.seconds + (recorder.seconds - began) > last:
+            break
+    recipe = recipes[min(range(len(recipes)), key=lambda number: tuple(scores[number]))]
+    left = ends - recorder.seconds
+    if recipe == Recipe(False, 0.0, search.objective):
+        _take(search, search.refined(search.best, search.objective, left))
+        return
+    network = _Trials(search, recorder.problem, validation, left).made(recipe, left)
+    if network is not None and not recorder.interrupted:
+        _take(search, network)
 
-    def rank(network: Network) -> tuple[float, float]:
-        return validation.error(network), problem.loss(network)
 
-    def share(steps: int) -> float:
-        left = 0.0 if recorder.interrupted else deadline - recorder.seconds
-        return left / steps
-
-    at_hand = search.best
-    shallow = shallow_problem(problem)
-    copies: list[Network] = []
-    if shallow is not None and search.is_rushed:
-        copies = _copies(search, shallow, _SHALLOW_SHARE * seconds)
-    learnt = [at_hand] if search.first is None else [search.first]
+def _recipes(search: Search) -> list[Recipe]:
+    """Ways to train that differ enough to be worth a comparison."""
     wide = replace(search.objective, order=("margin",))
-    n_recipes, jitters = (1, _JITTERS[:1]) if search.is_rushed else (3, _JITTERS)
-    if search.start == "straight_through":
-        for number, jitter in enumerate(jitters):
-            left = share(n_recipes + len(jitters) - number)
-            if left > 0 and not recorder.heartbeat("validation"):
-                rng = np.random.default_rng(search.spawn_seed())
-                learnt.append(straight_through(problem, rng=rng, seconds=left, jitter=jitter))
-    recipes = [(min(learnt, key=rank), wide), (at_hand, search.objective), (at_hand, wide)]
-    candidates = [at_hand, *learnt, *copies]
-    for number, (network, objective) in enumerate(recipes[:n_recipes]):
-        left = share(n_recipes - number)
-        if left > 0:
-            candidates.append(search.refined(network, objective, left))
-    chosen = min(candidates, key=rank)
-    if problem.loss(chosen) > recorder.loss:
-        search.message = "validation preferred a network of higher training loss"
-    recorder.choose(chosen, "validation")
+    is_deep = shallow_problem(search.recorder.problem) is not None
+    plain = _gradient_recipes(is_deep) if search.start == "straight_through" else []
+    return [
+        *plain,
+        # Moves in deep layers are slow and gain little.
+        *(replace(r, objective=wide) for r in plain if (r.is_copied, r.jitter) == (is_deep, _WIDE)),
+        Recipe(False, 0.0, search.objective),
+    ]
 
 
-def _copies(search: Search, shallow: TrainingProblem, seconds: float) -> list[Network]:
-    """Train a network of one hidden layer, by gradients and then for wide margins, and copy it."""
-    recorder = search.recorder
-    deadline = recorder.seconds + seconds
-    if recorder.heartbeat("validation"):
-        return []
+def _gradient_recipes(is_deep: bool) -> list[Recipe]:
+    if not is_deep:
+        return [Recipe(False, jitter) for jitter in _JITTERS]
+    pairs = zip(_DEEP_JITTERS, _SHALLOW_JITTERS, strict=True)
+    return [r for deep, flat in pairs for r in (Recipe(False, deep), Recipe(True, flat))]
+
+
+def _folds(
+    search: Search, training: TrainingProblem, validation: TrainingProblem
+) -> Iterator[tuple[TrainingProblem, TrainingProblem]]:
+    """The given parts, and then others of the same sizes, so that every sample has its turn."""
+    yield training, validation
+    whole = search.recorder.problem
+    n_lines = len(whole.inputs)
+    n_parts = max(2, round(n_lines / max(1, len(validation.inputs))))
     rng = np.random.default_rng(search.spawn_seed())
-    plain = straight_through(shallow, rng=rng, seconds=seconds / 2, jitter=_JITTERS[0])
-    wide = widen_margin(
-        shallow,
-        plain,
-        seconds=max(0.01, deadline - recorder.seconds),
-        seed=search.spawn_seed(),
-        objectives=("margin",),
-        on_progress=lambda network, values: recorder.heartbeat("validation"),
-    )
-    try:
-        return [embed(network, recorder.problem.architecture) for network in (plain, wide)]
-    except ModelError:  # for example no spare unit to make a constant of
-        return []
+    for lines in np.array_split(rng.permutation(n_lines), n_parts):
+        yield whole.of_lines(np.setdiff1d(np.arange(n_lines), lines)), whole.of_lines(lines)
+
+
+def _take(search: Search, network: Network) -> None:
+    recorder = search.recorder
+    if network.architecture != recorder.problem.architecture:
+        network = embed(network, recorder.problem.architecture)
+    if recorder.problem.loss(network) > recorder.loss:
+        search.message = "validation preferred a network of higher training loss"
+    recorder.choose(network, "validation")
+
+
+class _Trials:
+    """Networks trained on one part of the samples and judged by another, within a time."""
+
+    def __init__(
+        self, search: Search, problem: TrainingProblem, validation: TrainingProblem, seconds: float
+    ) -> None:
+        self.search, self.problem, self.validation = search, problem, validation
+        self.seconds = seconds
+        self.ends = search.recorder.seconds + seconds
+        self.shallow = shallow_problem(problem)
+        self.wide = replace(search.objective, order=("margin",))
+        self._plain: dict[Recipe, Network] = {}
+        self._found: list[tuple[tuple[float, float], Network, Recipe | None]] = []
+
+    def add(self, network: Network, recipe: Recipe | None = None) -> None:
+        """Judge a network."""
+        rank = self.validation.error(network), self.problem.loss(network)
+        self._found.append((rank, network, recipe))
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is anything to choose from."""
+        return bool(self._found)
+
+    @property
+    def best(self) -> Network:
+        """The network of the first rank."""
+        return min(self._found, key=lambda trial: trial[0])[1]
+
+    @property
+    def best_recipe(self) -> Recipe:
+        """What made the best of the networks whose making is known."""
+        made = [(rank, recipe) for rank, _, recipe in self._found if recipe is not None]
+        return min(made, key=lambda trial: trial[0])[1]
+
+    def share(self, steps: float) -> float:
+        """Seconds for the next of so many steps."""
+        recorder = self.search.recorder
+        return 0.0 if recorder.interrupted else (self.ends - recorder.seconds) / steps
+
+    def gradients(self, recipe: Recipe, seconds: float) -> Network | None:
+        """Train by gradients, if there is time."""
+        search = self.search
+        kind = self.shallow if recipe.is_copied else self.problem
+        if kind is None or seconds <= 0 or search.recorder.heartbeat("validation"):
+            return None
+        rng = np.random.default_rng(search.spawn_seed())
+        return straight_through(kind, rng=rng, seconds=seconds, jitter=recipe.jitter)
+
+    def moved(self, network: Network, objective: Objective, seconds: float) -> Network:
+        """Improve a network by moves, if there is time."""
+        is_whole = network.architecture == self.problem.architecture
+        kind = self.problem if is_whole else self.shallow
+        if seconds <= 0:
+            return network
+        return self.search.refined(network, objective, seconds, problem=kind)
+
+    def made(self, recipe: Recipe, seconds: float) -> Network | None:
+        """Follow a recipe, if there is time."""
+        plain = replace(recipe, objective=None)
+        parts = 1 if recipe.objective is None else 2
+        ends = self.search.recorder.seconds + seconds
+        network = self._plain.get(plain) or self.gradients(plain, seconds / parts)
+        if network is None:
+            return None
+        self._plain[plain] = network
+        if recipe.objective is None:
+            return network
+        return self.moved(network, recipe.objective, ends - self.search.recorder.seconds)
+
+    def score(self, recipe: Recipe, seconds: float) -> tuple[float, float]:
+        """Validation error and loss of what a recipe makes."""
+        network = self.made(recipe, seconds)
+        if network is None:
+            return np.inf, np.inf
+        return self.validation.error(network), self.problem.loss(network)
+
+    def learn(self, *, then: int) -> None:
+        """Train by gradients in several ways; so many steps follow."""
+        is_deep = self.shallow is not None
+        recipes = _gradient_recipes(is_deep)
+        if self.search.is_rushed:
+            kinds = (True, False) if is_deep else (False,)
+            recipes = [Recipe(is_copied, _RUSHED_JITTER) for is_copied in kinds]
+        if self.search.start != "straight_through":
+            recipes = []
+        for number, recipe in enumerate(recipes):
+            seconds = self.share(then + len(recipes) - number)
+            if self.search.is_rushed and recipe.is_copied:
+                seconds = _SHALLOW_SHARE * self.seconds
+            network = self.gradients(recipe, seconds)
+            if network is not None:
+                self.add(network, recipe)
+
+    def widen_best(self, *, then: int = 0) -> None:
+        """Widen the margins of the best network so far at the price of some loss."""
+        seconds = self.share(then + 1)
+        if seconds > 0 and self.is_ready:
+            network, recipe = self.best, self.best_recipe
+            self.add(self.moved(network, self.wide, seconds), replace(recipe, objective=self.wide))

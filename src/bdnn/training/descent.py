@@ -16,6 +16,7 @@ import numpy as np
 from bdnn.constraints.problem import ConstrainedProblem
 from bdnn.errors import ModelError
 from bdnn.network import Network
+from bdnn.problem import TrainingProblem
 from bdnn.search.bounds import lower_bounds
 from bdnn.search.descent import LARGE, descend
 from bdnn.search.embedding import embed, shallow_problem
@@ -32,7 +33,7 @@ from bdnn.search.starts import (
 from bdnn.search.warm_up import wait_until_ready
 from bdnn.solvers.base import AbstractSolver
 from bdnn.training.base import AbstractMethod, Recorder
-from bdnn.training.choice import choose_by_validation
+from bdnn.training.choice import choose_by_validation, refit_by_validation
 from bdnn.training.constrained import check_objectives, run_within
 from bdnn.training.result import Trained
 
@@ -46,9 +47,9 @@ _START_SHARE, _START_SWEEPS = 0.25, 30
 # Share of the time for gradients where nothing else fits into it.
 _LONG_START_SHARE = 0.8
 # Epochs of gradients that are too few, and what an epoch takes in forward passes.
-_FEW_EPOCHS, _EPOCH_PASSES = 10, 5
-# Sweeps without gain after which a small problem is taken for exhausted.
-_QUIET_SWEEPS = 1500
+_FEW_EPOCHS, _EPOCH_PASSES = 30, 5
+# Sweeps without gain, per second of patience, after which a small problem is taken for exhausted.
+_QUIET_SWEEPS = 300
 # Forward passes over all samples after the last moment at which a search can stop.
 _LAST_PASSES = 12
 # A second walk from the best network with a third of its units drawn anew runs beside the first.
@@ -70,18 +71,28 @@ class Descent(AbstractMethod):
         Where the search begins if no network is given.
     patience : float
         Seconds without a better network after which the search ends.
+    refit : bool
+        Where samples are held out for validation: whether they only show how to train, and the
+        network is then trained that way on all samples. If not, it is the best one of those trained
+        without them.
     """
 
     objectives: Sequence[str] = ("loss", "margin")
     wanted_margin: float | None = None
     start: Start = "straight_through"
     patience: float = 5.0
+    refit: bool = True
 
     name: ClassVar[str] = "descent"
     keeps_constraints: ClassVar[bool] = True
     uses_validation: ClassVar[bool] = True
     trains_levels: ClassVar[bool] = True
     continues: ClassVar[bool] = True
+
+    @property
+    def refits(self) -> bool:
+        """Whether a choice by validation ends with training on all samples."""
+        return self.refit
 
     def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
         search = Search.prepare(recorder, self)
@@ -183,7 +194,7 @@ class Search:
             )
             recorder.offer(done.network, _PHASE)
             quiet = 0 if recorder.loss < before else quiet + done.sweeps
-            if quiet > _QUIET_SWEEPS or recorder.is_stalled(self.patience):
+            if quiet > _QUIET_SWEEPS * self.patience or recorder.is_stalled(self.patience):
                 self.message = "the search ended because more time had stopped paying"
                 return "feasible"
         return "time limit" if recorder.remaining <= 0 else "feasible"
@@ -213,7 +224,9 @@ class Search:
             return
         if isinstance(recorder.problem, ConstrainedProblem):
             return  # margins are widened by moves that know no rules
-        if recorder.validation is not None:
+        if recorder.validation is not None and recorder.training_part is not None:
+            refit_by_validation(self, recorder.training_part, recorder.validation, seconds)
+        elif recorder.validation is not None:
             choose_by_validation(self, recorder.validation, seconds)
         elif len(self.objective.order) > 1 or not self.is_led_by_loss:
             refined = self.refined(self.best, self.objective, seconds)
@@ -222,11 +235,18 @@ class Search:
             else:
                 recorder.choose(refined, "margin")
 
-    def refined(self, network: Network, objective: Objective, seconds: float) -> Network:
+    def refined(
+        self,
+        network: Network,
+        objective: Objective,
+        seconds: float,
+        *,
+        problem: TrainingProblem | None = None,
+    ) -> Network:
         """Improve a network's later objectives, or its only one."""
         self.recorder.note("margin")
         return widen_margin(
-            self.recorder.problem,
+            self.recorder.problem if problem is None else problem,
             network,
             seconds=seconds,
             seed=self.spawn_seed(),

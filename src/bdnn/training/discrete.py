@@ -33,6 +33,7 @@ def train_twin(
     problem: TrainingProblem,
     *,
     validation: TrainingProblem | None,
+    training_part: TrainingProblem | None,
     start: Network | None,
     earlier: Earlier | None,
     **options: Any,
@@ -46,6 +47,7 @@ def train_twin(
     trained = method.train(
         _of_steps(problem),
         validation=None if validation is None else _of_steps(validation),
+        training_part=None if training_part is None else _of_steps(training_part),
         start=None if start is None else to_twin(start),
         earlier=None if earlier is None else _twin_of_earlier(earlier),
         **options,

@@ -120,6 +120,7 @@ def nearest_weights(weights: FloatArray, kind: WeightSet) -> FloatArray:
     """Nearest weights of a set to weights in [-1, 1]."""
     if not kind.integer:
         return np.clip(weights, -1.0, 1.0)
-    values = kind.values
-    index = np.abs(weights[..., None] * kind.limit - values).argmin(axis=-1)
-    return np.asarray(values[index])
+    scaled = weights * kind.limit
+    if not kind.zero and kind.limit == 1:
+        return np.where(scaled > 0.0, 1.0, -1.0).astype(weights.dtype)
+    return np.rint(np.clip(scaled, -kind.limit, kind.limit))

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from bdnn.activation import FloatArray, weighted_sums
+from bdnn.architecture import WeightSet
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
 from bdnn.search.kernels.arrays import IntArray
@@ -24,6 +26,9 @@ from bdnn.search.starts.simple import nearest_weights, random_start
 _BATCH = 64
 _LARGEST_BATCH = 1024
 _DECAY = (0.9, 0.999)
+_SMALLEST = 1e-8
+# Inputs in units of the typical sum up to which single precision tells neighbours apart.
+_ORDINARY = 1e3
 # Scores are divided by this times the square root of the fan-in before the softmax.
 _SOFTNESS = 0.5
 
@@ -87,38 +92,38 @@ class _Trainer:
 
     def __init__(self, problem: TrainingProblem, rng: np.random.Generator, jitter: float) -> None:
         self.problem, self.rng = problem, rng
-        self.noise = jitter * problem.inputs.std(axis=0) if jitter else None
         shape = problem.architecture
         self.kinds = shape.weights
         self.paired = shape.n_outputs == 2 and shape.thresholds == "neuron"
         begin = random_start(problem, rng)
-        self.latent = [W / kind.limit for W, kind in zip(begin.weights, self.kinds, strict=True)]
-        for k, (W, kind) in enumerate(zip(self.latent, self.kinds, strict=True)):
+        latent = [W / kind.limit for W, kind in zip(begin.weights, self.kinds, strict=True)]
+        for k, (W, kind) in enumerate(zip(latent, self.kinds, strict=True)):
             if kind.integer:
                 # Latent values inside their cell, so that gradients soon move some of them.
-                self.latent[k] = np.clip(W + 0.3 * rng.standard_normal(W.shape), -1.0, 1.0)
-        self.thresholds = [t.copy() for t in begin.thresholds]
+                latent[k] = np.clip(W + 0.3 * rng.standard_normal(W.shape), -1.0, 1.0)
+        thresholds = list(begin.thresholds)
         if self.paired:
-            self.latent[-1], self.thresholds[-1] = self.latent[-1][1:], self.thresholds[-1][1:]
-        self.sizes = self._typical_sizes()
-        self.offsets = [t / size for t, size in zip(self.thresholds, self.sizes, strict=True)]
+            latent[-1], thresholds[-1] = latent[-1][1:], thresholds[-1][1:]
+        self.sizes = _typical_sizes(problem.inputs, latent, self.kinds)
+        inputs = problem.inputs / self.sizes[0]
+        # Half the digits are twice as fast, and enough for inputs of ordinary size.
+        self.dtype: Any = np.float32 if np.abs(inputs).max() < _ORDINARY else np.float64
+        self.inputs: FloatArray = inputs.astype(self.dtype)
+        self.noise = jitter * self.inputs.std(axis=0) if jitter else None
+        self.latent: list[FloatArray] = [W.astype(self.dtype) for W in latent]
+        self.offsets: list[FloatArray] = [
+            (t / size).astype(self.dtype) for t, size in zip(thresholds, self.sizes, strict=True)
+        ]
         parameters = [*self.latent, *self.offsets]
         self.moments = [(np.zeros_like(p), np.zeros_like(p)) for p in parameters]
         self.steps = 0
         total = problem.mass.sum(axis=1)
-        self.share = problem.mass / np.maximum(total, 1e-300)[:, None]
-        self.weight = total / max(total.mean(), 1e-300)
-        m = len(problem.inputs)
+        self.share: FloatArray = (problem.mass / np.maximum(total, 1e-300)[:, None]).astype(
+            self.dtype
+        )
+        self.weight: FloatArray = (total / max(total.mean(), 1e-300)).astype(self.dtype)
+        m = len(inputs)
         self.batch = int(np.clip(m // 64, min(_BATCH, m), _LARGEST_BATCH))
-
-    def _typical_sizes(self) -> list[float]:
-        """Spread of the pre-activations of every layer, which gradients are scaled by."""
-        inputs = self.problem.inputs[:2000]
-        sums = weighted_sums(inputs, nearest_weights(self.latent[0], self.kinds[0]))
-        sizes = [max(float(sums.std()), 1e-12)]
-        for W, kind in zip(self.latent[1:], self.kinds[1:], strict=True):
-            sizes.append(_SOFTNESS * kind.limit * float(np.sqrt(W.shape[1])))
-        return sizes
 
     def run_epoch(self, rate: float) -> None:
         """Go through all inputs once, in batches of random order."""
@@ -128,16 +133,18 @@ class _Trainer:
             self._step(self._gradients(rows), rate)
 
     def _gradients(self, rows: IntArray) -> list[FloatArray]:
-        inputs = self.problem.inputs[rows]
+        inputs = self.inputs[rows]
         if self.noise is not None:
-            inputs = inputs + self.noise * self.rng.standard_normal(inputs.shape)
+            inputs += self.noise * self.rng.standard_normal(inputs.shape, dtype=self.dtype)
         values, z = [inputs], []
         weights = [
             nearest_weights(V, kind) for V, kind in zip(self.latent, self.kinds, strict=True)
         ]
-        for W, offset, size in zip(weights, self.offsets, self.sizes, strict=True):
+        # The inputs are in units of the first layer's size already.
+        sizes = [1.0, *self.sizes[1:]]
+        for W, offset, size in zip(weights, self.offsets, sizes, strict=True):
             z.append(values[-1] @ W.T / size - offset)
-            values.append((z[-1] >= 0.0).astype(float))
+            values.append((z[-1] >= 0.0).astype(self.dtype))
         # From here on `slope` is the derivative of the cross entropy by z.
         if self.paired:
             slope = 1.0 / (1.0 + np.exp(-np.clip(2.0 * z[-1], -60, 60))) - self.share[rows, 1:]
@@ -148,17 +155,18 @@ class _Trainer:
         by_weight: list[FloatArray] = []
         by_offset: list[FloatArray] = []
         for k in range(len(weights) - 1, -1, -1):
-            scale = self.kinds[k].limit / self.sizes[k]
-            by_weight.insert(0, slope.T @ values[k] * scale)
+            scaled = slope * (self.kinds[k].limit / sizes[k])
+            by_weight.insert(0, scaled.T @ values[k])
             by_offset.insert(0, -slope.sum(axis=0))
             if k > 0:
-                slope = (slope @ weights[k] / self.sizes[k]) * (np.abs(z[k - 1]) <= 1.0)
+                slope = (slope / sizes[k]) @ weights[k] * (np.abs(z[k - 1]) <= 1.0)
         return [*by_weight, *by_offset]
 
     def _step(self, gradients: list[FloatArray], rate: float) -> None:
         self.steps += 1
         kind = self.problem.architecture.thresholds
         n_layers = len(self.latent)
+        unbiased = (1.0 - _DECAY[1] ** self.steps) ** 0.5
         for index, gradient in enumerate(gradients):
             if index >= n_layers:
                 if kind == "zero":
@@ -166,12 +174,14 @@ class _Trainer:
                 if kind == "layer":
                     gradient = np.full_like(gradient, gradient.mean())
             mean, square = self.moments[index]
-            mean += (1.0 - _DECAY[0]) * (gradient - mean)
-            square += (1.0 - _DECAY[1]) * (gradient**2 - square)
-            corrected = mean / (1.0 - _DECAY[0] ** self.steps)
-            root = np.sqrt(square / (1.0 - _DECAY[1] ** self.steps))
+            mean *= _DECAY[0]
+            mean += (1.0 - _DECAY[0]) * gradient
+            square *= _DECAY[1]
+            square += (1.0 - _DECAY[1]) * np.square(gradient)
+            root = np.sqrt(square)
+            root += _SMALLEST * unbiased
             target = self.latent[index] if index < n_layers else self.offsets[index - n_layers]
-            target -= rate * corrected / (root + 1e-8)
+            target -= (rate * unbiased / (1.0 - _DECAY[0] ** self.steps)) * mean / root
             if index < n_layers:
                 np.clip(target, -1.0, 1.0, out=target)
             elif kind == "layer" and not self.kinds[index - n_layers].integer:
@@ -182,9 +192,13 @@ class _Trainer:
         """Round the latent weights, and place the outputs' thresholds where the loss is least."""
         shape = self.problem.architecture
         weights = [
-            nearest_weights(V, kind) for V, kind in zip(self.latent, self.kinds, strict=True)
+            nearest_weights(V.astype(float), kind)
+            for V, kind in zip(self.latent, self.kinds, strict=True)
         ]
-        thresholds = [offset * size for offset, size in zip(self.offsets, self.sizes, strict=True)]
+        thresholds = [
+            offset.astype(float) * size
+            for offset, size in zip(self.offsets, self.sizes, strict=True)
+        ]
         if shape.thresholds == "layer":
             limits = [np.inf if kind.integer else 1.0 for kind in self.kinds]
             thresholds = [
@@ -198,6 +212,17 @@ class _Trainer:
             )
         network = Network(shape, tuple(weights), tuple(thresholds))
         return network if self.paired else lower_outputs(self.problem, network)
+
+
+def _typical_sizes(
+    inputs: FloatArray, latent: list[FloatArray], kinds: tuple[WeightSet, ...]
+) -> list[float]:
+    """Spread of the pre-activations of every layer, which gradients are scaled by."""
+    sums = weighted_sums(inputs[:2000], nearest_weights(latent[0], kinds[0]))
+    sizes = [max(float(sums.std()), 1e-12)]
+    for W, kind in zip(latent[1:], kinds[1:], strict=True):
+        sizes.append(_SOFTNESS * kind.limit * float(np.sqrt(W.shape[1])))
+    return sizes
 
 
 def lower_outputs(problem: TrainingProblem, network: Network) -> Network:
