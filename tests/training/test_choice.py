@@ -1,6 +1,5 @@
 """Choice by held-out samples: who competes."""
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -9,11 +8,10 @@ import pytest
 from bdnn import BDNNClassifier
 from bdnn.architecture import Architecture
 from bdnn.problem import TrainingProblem
-from bdnn.search import embed, random_start
+from bdnn.search import embed
 from bdnn.search.embedding import shallow_problem
 from bdnn.search.starts import straight_through
 from bdnn.training import Auto, Descent, choice, descent
-from bdnn.training.base import Recorder
 from bdnn.training.budget import Budget
 
 
@@ -46,17 +44,9 @@ def test_copies_of_a_shallow_network_compete_with_a_deep_one_and_few_where_time_
         trained.append(problem.architecture.hidden)
         return straight_through(problem, **options)
 
-    def start(problem, kind, rng, *, seconds):
-        if is_slow:
-            time.sleep(seconds)
-        return random_start(problem, rng)
-
-    if is_slow:  # as if a pass over the samples took that long
-        slow = property(lambda _: 0.04, lambda *_: None)
-        monkeypatch.setattr(Recorder, "pass_seconds", slow, raising=False)
-
     monkeypatch.setattr(choice, "straight_through", watched)
-    monkeypatch.setattr(descent, "make_start", start)
+    if is_slow:
+        monkeypatch.setattr(descent.Search, "_epoch_seconds", lambda search, rng: 1.0)
     training, validation = parts((8, 8))
     network, result = Auto().train(
         training, validation=validation, budget=Budget(seconds=3, seed=3)

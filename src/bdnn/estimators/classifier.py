@@ -91,8 +91,10 @@ class BDNNClassifier(
         Loss that is good enough.
     class_weight : dict, "balanced" or None, default None
     validation_fraction : float, default 0
-        Share of the samples that is kept out of training, to choose among networks of equal or
-        nearly equal loss. The result is then about the other samples.
+        Share of the samples that is kept aside to choose by. Methods ``auto`` and ``descent`` find
+        out by them how to train and then train that way on all samples, which the result counts
+        (``Auto(refit=False)``: only the others); other methods choose among networks trained on the
+        others.
     robust_radius : float, array of shape (n_samples,) or None, default None
         Radius of the balls around the training samples, in units of scaled inputs.
     robust_norm : {"linf", "l1", "l2"}, default "linf"

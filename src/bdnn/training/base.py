@@ -67,6 +67,7 @@ class RunRecord(Generic[AnyProblem]):
         self._started = time.perf_counter()
         self._improved = 0.0
         self._is_withdrawn = False
+        self._judged: tuple[Network, float] | None = None
 
     @property
     def seconds(self) -> float:
@@ -110,14 +111,24 @@ class RunRecord(Generic[AnyProblem]):
         """Whether neither loss nor bound has improved for that many seconds, from ``since`` on."""
         return patience is not None and self.seconds - max(self._improved, since) > patience
 
+    def objective(self, network: Network) -> float:
+        """What is minimised, from the network's forward pass.
+
+        Networks cannot be changed, so that the last answer serves again when its network is kept
+        and reported; on large data a pass takes long.
+        """
+        if self._judged is None or self._judged[0] is not network:
+            started = time.perf_counter()
+            self._judged = network, self.problem.objective(network)
+            self.pass_seconds = time.perf_counter() - started
+        return self._judged[1]
+
     def offer(self, network: Network, phase: str, *, or_equal: bool = False) -> bool:
         """Judge a network and keep it if it is better than the best; tell whether it was kept.
 
         With ``or_equal`` one of the same loss is kept too: the finder prefers it for its margin.
         """
-        started = time.perf_counter()
-        loss = self.problem.objective(network)
-        self.pass_seconds = time.perf_counter() - started
+        loss = self.objective(network)
         if loss > self.loss or (loss == self.loss and not or_equal):
             return False
         if not self.problem.allows(network):
@@ -158,7 +169,7 @@ class RunRecord(Generic[AnyProblem]):
 
     def choose(self, network: Network, phase: str) -> None:
         """Take a network that the user's objectives prefer, whatever its loss."""
-        self._keep(network, self.problem.objective(network), phase)
+        self._keep(network, self.objective(network), phase)
 
     def withdraw(self) -> None:
         """Forget the best network, which does not keep what is asked of networks."""
@@ -204,8 +215,8 @@ class RunRecord(Generic[AnyProblem]):
                     "or ask for a smaller radius."
                 )
             raise RuntimeError("a method must offer a network before it asks for the verdict")
-        loss = self.problem.loss(network)
-        objective = self.problem.objective(network) if self.problem.has_penalty else loss
+        objective = self.objective(network)
+        loss = self.problem.loss(network) if self.problem.has_penalty else objective
         if self.problem.is_met(objective, self.bound):
             ended = "optimal"
             self.bound = objective

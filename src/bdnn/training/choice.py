@@ -23,8 +23,8 @@ _JITTERS = (0.1, 0.5, 0.3)
 _DEEP_JITTERS, _SHALLOW_JITTERS = (0.5, 0.1), (0.1, 0.5)
 # Noise of networks whose margins are widened at the price of some loss.
 _WIDE = 0.5
-# Where the start had too little time one network of each kind does with what is left.
-_RUSHED_JITTER, _SHALLOW_SHARE = 0.1, 0.15
+# Where time is short there is one network of each kind, and these are their parts of it.
+_RUSHED_JITTER, _SHALLOW_SHARE, _RUSHED_SHARE = 0.1, 0.15, 0.6
 # Part of the time for the training on all samples, once it is known how.
 _REFIT_SHARE = 0.4
 
@@ -53,12 +53,12 @@ def choose_by_validation(search: Search, validation: TrainingProblem, seconds: f
 
     Candidates: the network at hand, also with wider margins at the same loss and at the price of
     some; networks that gradients alone have trained, for a deep one also copies of shallow
-    networks; and the best of these with wider margins. Where the start had too little time there
-    are only a few, with more time each; more would only make the choice more of a lottery.
+    networks; and the best of these with wider margins. Where time is short there are only a few,
+    with more time each; more would only make the choice more of a lottery.
     """
     trials = _Trials(search, search.recorder.problem, validation, seconds)
     at_hand = search.best
-    trials.add(at_hand if search.first is None else search.first, Recipe(False, 0.0))
+    trials.add(at_hand if search.first is None else search.first)
     n_recipes = 1 if search.is_rushed else 3
     trials.learn(then=n_recipes)
     trials.widen_best(then=n_recipes - 1)
@@ -148,7 +148,7 @@ def _take(search: Search, network: Network) -> None:
     recorder = search.recorder
     if network.architecture != recorder.problem.architecture:
         network = embed(network, recorder.problem.architecture)
-    if recorder.problem.loss(network) > recorder.loss:
+    if recorder.objective(network) > recorder.loss:
         search.message = "validation preferred a network of higher training loss"
     recorder.choose(network, "validation")
 
@@ -165,12 +165,11 @@ class _Trials:
         self.shallow = shallow_problem(problem)
         self.wide = replace(search.objective, order=("margin",))
         self._plain: dict[Recipe, Network] = {}
-        self._found: list[tuple[tuple[float, float], Network, Recipe | None]] = []
+        self._found: list[tuple[float, Network]] = []
 
-    def add(self, network: Network, recipe: Recipe | None = None) -> None:
+    def add(self, network: Network) -> None:
         """Judge a network."""
-        rank = self.validation.error(network), self.problem.loss(network)
-        self._found.append((rank, network, recipe))
+        self._found.append((self.validation.error(network), network))
 
     @property
     def is_ready(self) -> bool:
@@ -179,14 +178,11 @@ class _Trials:
 
     @property
     def best(self) -> Network:
-        """The network of the first rank."""
-        return min(self._found, key=lambda trial: trial[0])[1]
-
-    @property
-    def best_recipe(self) -> Recipe:
-        """What made the best of the networks whose making is known."""
-        made = [(rank, recipe) for rank, _, recipe in self._found if recipe is not None]
-        return min(made, key=lambda trial: trial[0])[1]
+        """The network of the fewest validation errors."""
+        least = min(error for error, _ in self._found)
+        equal = [network for error, network in self._found if error == least]
+        # A pass over all samples may take long, and mostly there is only one.
+        return equal[0] if len(equal) == 1 else min(equal, key=self.problem.loss)
 
     def share(self, steps: float) -> float:
         """Seconds for the next of so many steps."""
@@ -241,15 +237,14 @@ class _Trials:
             recipes = []
         for number, recipe in enumerate(recipes):
             seconds = self.share(then + len(recipes) - number)
-            if self.search.is_rushed and recipe.is_copied:
-                seconds = _SHALLOW_SHARE * self.seconds
+            if self.search.is_rushed:
+                seconds = self.seconds * (_SHALLOW_SHARE if recipe.is_copied else _RUSHED_SHARE)
             network = self.gradients(recipe, seconds)
             if network is not None:
-                self.add(network, recipe)
+                self.add(network)
 
     def widen_best(self, *, then: int = 0) -> None:
         """Widen the margins of the best network so far at the price of some loss."""
         seconds = self.share(then + 1)
         if seconds > 0 and self.is_ready:
-            network, recipe = self.best, self.best_recipe
-            self.add(self.moved(network, self.wide, seconds), replace(recipe, objective=self.wide))
+            self.add(self.moved(self.best, self.wide, seconds))

@@ -46,12 +46,14 @@ _STEP_SWEEPS = 256
 _START_SHARE, _START_SWEEPS = 0.25, 30
 # Share of the time for gradients where nothing else fits into it.
 _LONG_START_SHARE = 0.8
-# Epochs of gradients that are too few, and what an epoch takes in forward passes.
-_FEW_EPOCHS, _EPOCH_PASSES = 30, 5
+# Epochs of gradients that are too few for several trainings to be compared, and for any.
+_FEW_EPOCHS, _FEWEST_EPOCHS = 30, 5
+# Inputs whose epoch tells how long one of all inputs takes.
+_TIMED_INPUTS = 8192
 # Sweeps without gain, per second of patience, after which a small problem is taken for exhausted.
 _QUIET_SWEEPS = 300
 # Forward passes over all samples after the last moment at which a search can stop.
-_LAST_PASSES = 12
+_LAST_PASSES = 6
 # A second walk from the best network with a third of its units drawn anew runs beside the first.
 _WALKS = 2
 
@@ -122,8 +124,10 @@ class Search:
         self.message = ""
         self.is_compiled = True
         self.first: Network | None = None
-        # Whether validation is to choose and the start's time was over after a few epochs.
+        # Whether validation is to choose and there is time for a few epochs only.
         self.is_rushed = False
+        # Whether there is time for even that.
+        self.can_compare = True
         self._seeds = np.random.SeedSequence(recorder.budget.seed)
 
     @classmethod
@@ -224,7 +228,9 @@ class Search:
             return
         if isinstance(recorder.problem, ConstrainedProblem):
             return  # margins are widened by moves that know no rules
-        if recorder.validation is not None and recorder.training_part is not None:
+        if recorder.training_part is not None and not self.can_compare:
+            self.message = "the time limit left no time to find out by validation how to train"
+        elif recorder.validation is not None and recorder.training_part is not None:
             refit_by_validation(self, recorder.training_part, recorder.validation, seconds)
         elif recorder.validation is not None:
             choose_by_validation(self, recorder.validation, seconds)
@@ -262,26 +268,27 @@ class Search:
         never raise the loss and widen the margin come nearly as low and generalise better.
         """
         recorder, order = self.recorder, self.objective.order
-        if recorder.given is not None or len(recorder.problem.inputs) > LARGE:
+        if recorder.given is not None:
             return
         rng = np.random.default_rng(self.spawn_seed())
+        if recorder.validation is not None and self.start == "straight_through":
+            epoch = self._epoch_seconds(rng)
+            self.can_compare = seconds >= _FEWEST_EPOCHS * epoch
+            # More epochs do more for unseen samples than descent does, and all go into the choice.
+            self.is_rushed = self.can_compare and _START_SHARE * seconds < _FEW_EPOCHS * epoch
+        if self.is_rushed or len(recorder.problem.inputs) > LARGE:
+            return
         if order == ("loss",):
             # Where nothing but the loss is wanted, planes that separate the classes are the end.
             plain = separating_start(recorder.problem)
             if plain is not None and recorder.offer(plain, _PHASE) and recorder.stopping:
                 return
         share = _LONG_START_SHARE if self._is_slow(seconds) else _START_SHARE
-        began = recorder.seconds
         self.first = make_start(recorder.problem, self.start, rng, seconds=share * seconds)
-        used = recorder.seconds - began
-        few_epochs = _FEW_EPOCHS * _EPOCH_PASSES * recorder.pass_seconds
-        self.is_rushed = share * seconds <= used < few_epochs and recorder.validation is not None
         recorder.offer(self.first, _PHASE)
         if self._is_slow(seconds):
             self.message = "the time limit left the start alone to train so large a network"
             return
-        if self.is_rushed:
-            return  # more epochs do more for unseen samples than descent does
         if order[:2] != ("loss", "margin") or recorder.stopping:
             return
         widen_margin(
@@ -294,6 +301,16 @@ class Search:
             sweeps=_START_SWEEPS,
             on_progress=lambda network, values: self._listen(network, values[0]),
         )
+
+    def _epoch_seconds(self, rng: np.random.Generator) -> float:
+        """How long gradients take to go through all samples once."""
+        problem, began = self.recorder.problem, self.recorder.seconds
+        n_timed = min(len(problem.inputs), _TIMED_INPUTS)
+        part = TrainingProblem(
+            problem.architecture, problem.inputs[:n_timed], problem.mass[:n_timed]
+        )
+        straight_through(part, rng=rng, seconds=1.0, epochs=1)
+        return (self.recorder.seconds - began) * len(problem.inputs) / n_timed
 
     def _is_slow(self, seconds: float) -> bool:
         """Whether moves would be judged longer than made, so that gradients do better."""

@@ -10,7 +10,7 @@ stands for two classes), so that margins grow; Adam takes the steps.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -74,14 +74,17 @@ def straight_through(
         return as_levels(steps, shape)
     trainer = _Trainer(problem, rng, jitter)
     started = time.monotonic()
-    progress = 0.0
+    progress, is_timed = 0.0, False
     for epoch in range(epochs):
-        # Where time and not the number of epochs is short, the rate follows the clock.
         progress = max(progress, epoch / epochs)
-        trainer.run_epoch(learning_rate * (1.0 - progress))
-        used = (time.monotonic() - started) / seconds
-        if used > 1.5 * (epoch + 1) / epochs:
-            progress = max(progress, min(used, 1.0))
+        for rows in trainer.batches():
+            used = (time.monotonic() - started) / seconds
+            if used >= 1.0:
+                break
+            # Where time and not the number of epochs is short, the rate follows the clock.
+            progress = max(progress, used) if is_timed else progress
+            trainer.learn(rows, learning_rate * (1.0 - progress))
+        is_timed = is_timed or used > 1.5 * (epoch + 1) / epochs
         if (on_epoch is not None and on_epoch(trainer.network())) or used >= 1.0:
             break
     return trainer.network()
@@ -125,12 +128,15 @@ class _Trainer:
         m = len(inputs)
         self.batch = int(np.clip(m // 64, min(_BATCH, m), _LARGEST_BATCH))
 
-    def run_epoch(self, rate: float) -> None:
-        """Go through all inputs once, in batches of random order."""
+    def batches(self) -> Iterator[IntArray]:
+        """All inputs once, in random order."""
         order = self.rng.permutation(len(self.share))
         for first in range(0, len(order), self.batch):
-            rows = order[first : first + self.batch]
-            self._step(self._gradients(rows), rate)
+            yield order[first : first + self.batch]
+
+    def learn(self, rows: IntArray, rate: float) -> None:
+        """Take a step for some inputs."""
+        self._step(self._gradients(rows), rate)
 
     def _gradients(self, rows: IntArray) -> list[FloatArray]:
         inputs = self.inputs[rows]
