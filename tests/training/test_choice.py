@@ -45,8 +45,8 @@ def test_copies_of_a_shallow_network_compete_with_a_deep_one_and_few_where_time_
         return straight_through(problem, **options)
 
     monkeypatch.setattr(choice, "straight_through", watched)
-    if is_slow:
-        monkeypatch.setattr(descent.Search, "_epoch_seconds", lambda search, rng: 1.0)
+    epoch = 0.1 if is_slow else 0.0
+    monkeypatch.setattr(descent.Search, "_epoch_seconds", lambda search, rng: epoch)
     training, validation = parts((8, 8))
     network, result = Auto().train(
         training, validation=validation, budget=Budget(seconds=3, seed=3)
@@ -99,6 +99,7 @@ def test_held_out_samples_show_how_to_train_and_are_then_trained_on(hidden, meth
     assert last[0] == 80 or (last[0] == 120 and last[1] in {jitter for _, jitter in trials})
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_an_estimator_counts_held_out_samples_unless_told_to_choose_only():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 2))
@@ -109,3 +110,15 @@ def test_an_estimator_counts_held_out_samples_unless_told_to_choose_only():
         assert model._samples.counted.sum() == counted
         wrong = model.predict(X) != y
         assert model.result_.error == pytest.approx(wrong[model._samples.counted].mean())
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_without_time_for_a_comparison_the_usual_network_is_kept_and_that_is_said(monkeypatch):
+    monkeypatch.setattr(descent.Search, "_epoch_seconds", lambda search, rng: 10.0)
+    monkeypatch.setattr(choice, "straight_through", None)
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = (X[:, 0] * X[:, 1] > 0).astype(int)
+    model = BDNNClassifier(hidden=(2,), validation_fraction=0.3, method=Descent(), time_limit=2)
+    model.fit(X, y)
+    assert "no time to find out by validation" in model.result_.message
+    assert model.result_.error == pytest.approx((model.predict(X) != y).mean())

@@ -69,7 +69,7 @@ def train(
         bool, typer.Option("--paper", help="local_search or data_splitting as the paper has them.")
     ] = False,
     validation: Annotated[
-        float, typer.Option(help="Share of the training rows kept to choose among networks.")
+        float, typer.Option(help="Share of the training rows kept aside to choose by.")
     ] = 0.0,
     robust_radius: Annotated[
         float | None,
