@@ -47,7 +47,7 @@ _START_SHARE, _START_SWEEPS = 0.25, 30
 # Share of the time for gradients where nothing else fits into it.
 _LONG_START_SHARE = 0.8
 # Epochs of gradients that are too few for several trainings to be compared, and for any.
-_FEW_EPOCHS, _FEWEST_EPOCHS = 30, 5
+_FEW_EPOCHS, _FEWEST_EPOCHS = 15, 3
 # Inputs whose epoch tells how long one of all inputs takes.
 _TIMED_INPUTS = 8192
 # Sweeps without gain, per second of patience, after which a small problem is taken for exhausted.
