@@ -75,10 +75,12 @@ class KnownSamples:
         problem = self.problem(architecture, scaler, self.counted)
         if not self.held_out.any():
             return Problems(problem)
-        validation = self.problem(architecture, scaler, self.held_out)
-        if not self.counts_all:
-            return Problems(problem, validation)
-        return Problems(problem, validation, self.problem(architecture, scaler, ~self.held_out))
+        training, validation = (
+            self.problem(architecture, scaler, part) for part in (~self.held_out, self.held_out)
+        )
+        if not (len(training.inputs) and len(validation.inputs)):  # one part has no weight at all
+            return Problems(problem)
+        return Problems(problem, validation, training if self.counts_all else None)
 
     def problem(
         self, architecture: Architecture, scaler: Scaler, part: BoolArray
@@ -302,8 +304,12 @@ class IncrementalMixin:
         """The samples of the last training, checked to be those."""
         samples = self._samples
         if old is not None:
-            samples = self._given_again(old, seed)
-            are_same = samples.describe(len(self.classes_)) == self._data_facts
+            # Files do not say whether the loss counted samples that were held out.
+            again = self._given_again(old, seed)
+            ways = [again, replace(again, counts_all=not again.counts_all)]
+            facts = [way.describe(len(self.classes_)) for way in ways]
+            are_same = self._data_facts in facts
+            samples = ways[facts.index(self._data_facts)] if are_same else again
         elif samples is not None:
             are_same = samples.checksum() == self._checksum
         else:

@@ -45,7 +45,7 @@ class Auto(Descent):
 
     Parameters
     ----------
-    objectives, wanted_margin, start, patience
+    objectives, wanted_margin, start, patience, refit
         See :class:`~bdnn.training.descent.Descent`.
     reductions : Reductions
         Exact reductions of the program.

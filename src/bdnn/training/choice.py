@@ -27,6 +27,9 @@ _WIDE = 0.5
 _RUSHED_JITTER, _SHALLOW_SHARE, _RUSHED_SHARE = 0.1, 0.15, 0.6
 # Part of the time for the training on all samples, once it is known how.
 _REFIT_SHARE = 0.4
+# How much worse than usual the loss of a network may be, as a factor and then per sample, and how
+# often it is drawn anew.
+_WORSE, _MUCH_WORSE, _DRAWS = 1.5, 0.1, 3
 
 
 @dataclass(frozen=True)
@@ -80,35 +83,62 @@ def refit_by_validation(
     are held out in turn, because one part of a small table says little. Where time was too short
     for all that, the best network of the training part is taken.
     """
-    recorder = search.recorder
     if search.is_rushed:
         trials = _Trials(search, training, validation, seconds)
         trials.learn(then=1)
         trials.widen_best()
-        if trials.is_ready and not recorder.interrupted:
+        if trials.is_ready:
             _take(search, trials.best)
         return
-    ends = recorder.seconds + seconds
-    last = ends - _REFIT_SHARE * seconds
+    recorder, ends = search.recorder, search.recorder.seconds + seconds
+    found = _best_recipe(search, training, validation, (1.0 - _REFIT_SHARE) * seconds)
+    if recorder.interrupted:
+        return
+    if found is not None:
+        recipe, expected = found
+        most = _WORSE * expected + _MUCH_WORSE
+        for _ in range(_DRAWS):
+            left = ends - recorder.seconds
+            network = _Trials(search, recorder.problem, validation, left).made(recipe, left)
+            if network is None or recorder.interrupted:
+                break
+            # Gradients sometimes end in a network that says nearly the same for all inputs.
+            if _loss_per_mass(recorder.problem, network) <= most:
+                _take(search, network)
+                return
+    left = ends - recorder.seconds
+    if left > 0 and not recorder.interrupted:
+        _take(search, search.refined(search.best, search.objective, left))
+
+
+def _best_recipe(
+    search: Search, training: TrainingProblem, validation: TrainingProblem, seconds: float
+) -> tuple[Recipe, float] | None:
+    """The recipe of the fewest validation errors and its usual loss; None: what has been done."""
+    recorder, ends = search.recorder, search.recorder.seconds + seconds
     recipes = _recipes(search)
-    scores = np.zeros((len(recipes), 2))
+    scores: list[list[tuple[float, float]]] = []
     for part, held_out in _folds(search, training, validation):
         began = recorder.seconds
-        trials = _Trials(search, part, held_out, last - began)
-        for number, recipe in enumerate(recipes):
-            scores[number] += trials.score(recipe, trials.share(len(recipes) - number))
+        trials = _Trials(search, part, held_out, ends - began)
+        fold = [
+            trials.score(recipe, trials.share(len(recipes) - number))
+            for number, recipe in enumerate(recipes)
+        ]
         if recorder.interrupted:
-            return
-        if recorder.seconds + (recorder.seconds - began) > last:
+            return None
+        if not scores or np.isfinite(fold).all():
+            scores.append(fold)
+        if len(recipes) == 1 or recorder.seconds + (recorder.seconds - began) > ends:
             break
-    recipe = recipes[min(range(len(recipes)), key=lambda number: tuple(scores[number]))]
-    left = ends - recorder.seconds
-    if recipe == Recipe(False, 0.0, search.objective):
-        _take(search, search.refined(search.best, search.objective, left))
-        return
-    network = _Trials(search, recorder.problem, validation, left).made(recipe, left)
-    if network is not None and not recorder.interrupted:
-        _take(search, network)
+    means = np.mean(scores, axis=0)
+    best = min(range(len(recipes)), key=lambda number: tuple(means[number]))
+    is_usual = recipes[best] == Recipe(False, 0.0, search.objective)
+    return None if is_usual else (recipes[best], float(means[best, 1]))
+
+
+def _loss_per_mass(problem: TrainingProblem, network: Network) -> float:
+    return problem.loss(network) / float(problem.mass.sum())
 
 
 def _recipes(search: Search) -> list[Recipe]:
@@ -134,11 +164,13 @@ def _gradient_recipes(is_deep: bool) -> list[Recipe]:
 def _folds(
     search: Search, training: TrainingProblem, validation: TrainingProblem
 ) -> Iterator[tuple[TrainingProblem, TrainingProblem]]:
-    """The given parts, and then others of the same sizes, so that every sample has its turn."""
+    """The given parts, and then others of like sizes, so that every sample has its turn."""
     yield training, validation
     whole = search.recorder.problem
     n_lines = len(whole.inputs)
-    n_parts = max(2, round(n_lines / max(1, len(validation.inputs))))
+    if n_lines < 2:
+        return
+    n_parts = min(n_lines, max(2, round(n_lines / len(validation.inputs))))
     rng = np.random.default_rng(search.spawn_seed())
     for lines in np.array_split(rng.permutation(n_lines), n_parts):
         yield whole.of_lines(np.setdiff1d(np.arange(n_lines), lines)), whole.of_lines(lines)
@@ -220,11 +252,11 @@ class _Trials:
         return self.moved(network, recipe.objective, ends - self.search.recorder.seconds)
 
     def score(self, recipe: Recipe, seconds: float) -> tuple[float, float]:
-        """Validation error and loss of what a recipe makes."""
+        """Validation error of what a recipe makes, and its loss per sample."""
         network = self.made(recipe, seconds)
         if network is None:
             return np.inf, np.inf
-        return self.validation.error(network), self.problem.loss(network)
+        return self.validation.error(network), _loss_per_mass(self.problem, network)
 
     def learn(self, *, then: int) -> None:
         """Train by gradients in several ways; so many steps follow."""
@@ -242,6 +274,11 @@ class _Trials:
             network = self.gradients(recipe, seconds)
             if network is not None:
                 self.add(network)
+                if self.search.is_rushed:  # there is no other network yet that could be kept
+                    shape = self.search.recorder.problem.architecture
+                    is_whole = network.architecture == shape
+                    whole = network if is_whole else embed(network, shape)
+                    self.search.recorder.offer(whole, "validation")
 
     def widen_best(self, *, then: int = 0) -> None:
         """Widen the margins of the best network so far at the price of some loss."""

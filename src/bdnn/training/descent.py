@@ -48,6 +48,8 @@ _START_SHARE, _START_SWEEPS = 0.25, 30
 _LONG_START_SHARE = 0.8
 # Epochs of gradients that are too few for several trainings to be compared, and for any.
 _FEW_EPOCHS, _FEWEST_EPOCHS = 15, 3
+# Part of a comparison's time that one way to train has, and epochs that it needs.
+_RECIPE_SHARE, _SHORTEST_EPOCHS = 0.1, 8
 # Inputs whose epoch tells how long one of all inputs takes.
 _TIMED_INPUTS = 8192
 # Sweeps without gain, per second of patience, after which a small problem is taken for exhausted.
@@ -128,6 +130,7 @@ class Search:
         self.is_rushed = False
         # Whether there is time for even that.
         self.can_compare = True
+        self.epoch_seconds = 0.0
         self._seeds = np.random.SeedSequence(recorder.budget.seed)
 
     @classmethod
@@ -223,23 +226,34 @@ class Search:
     def refine(self, *, seconds: float) -> None:
         """Serve the objectives after the loss, which never rises by it if it comes first."""
         recorder = self.recorder
-        seconds -= _LAST_PASSES * recorder.pass_seconds
+        reserve = _LAST_PASSES * recorder.pass_seconds
+        # A rushed run has trained nothing yet.
+        seconds = max(seconds - reserve, 0.3 * seconds) if self.is_rushed else seconds - reserve
         if seconds <= 0 or recorder.interrupted or not self.is_compiled:
             return
         if isinstance(recorder.problem, ConstrainedProblem):
             return  # margins are widened by moves that know no rules
-        if recorder.training_part is not None and not self.can_compare:
-            self.message = "the time limit left no time to find out by validation how to train"
-        elif recorder.validation is not None and recorder.training_part is not None:
-            refit_by_validation(self, recorder.training_part, recorder.validation, seconds)
-        elif recorder.validation is not None:
-            choose_by_validation(self, recorder.validation, seconds)
+        training, validation = recorder.training_part, recorder.validation
+        if training is not None and validation is not None and self._compares(seconds):
+            refit_by_validation(self, training, validation, seconds)
+        elif training is None and validation is not None:
+            choose_by_validation(self, validation, seconds)
         elif len(self.objective.order) > 1 or not self.is_led_by_loss:
             refined = self.refined(self.best, self.objective, seconds)
             if self.is_led_by_loss:
                 recorder.offer(refined, "margin", or_equal=True)
             else:
                 recorder.choose(refined, "margin")
+
+    def _compares(self, seconds: float) -> bool:
+        """Whether there is time to train in several ways; a given network is just trained on."""
+        if self.recorder.given is not None:
+            return False
+        has_time = seconds * _RECIPE_SHARE >= _SHORTEST_EPOCHS * self.epoch_seconds
+        if self.is_rushed or (self.can_compare and has_time):
+            return True
+        self.message = "the time limit left no time to find out by validation how to train"
+        return False
 
     def refined(
         self,
@@ -272,7 +286,7 @@ class Search:
             return
         rng = np.random.default_rng(self.spawn_seed())
         if recorder.validation is not None and self.start == "straight_through":
-            epoch = self._epoch_seconds(rng)
+            self.epoch_seconds = epoch = self._epoch_seconds(rng, seconds)
             self.can_compare = seconds >= _FEWEST_EPOCHS * epoch
             # More epochs do more for unseen samples than descent does, and all go into the choice.
             self.is_rushed = self.can_compare and _START_SHARE * seconds < _FEW_EPOCHS * epoch
@@ -302,14 +316,14 @@ class Search:
             on_progress=lambda network, values: self._listen(network, values[0]),
         )
 
-    def _epoch_seconds(self, rng: np.random.Generator) -> float:
+    def _epoch_seconds(self, rng: np.random.Generator, seconds: float) -> float:
         """How long gradients take to go through all samples once."""
         problem, began = self.recorder.problem, self.recorder.seconds
         n_timed = min(len(problem.inputs), _TIMED_INPUTS)
         part = TrainingProblem(
             problem.architecture, problem.inputs[:n_timed], problem.mass[:n_timed]
         )
-        straight_through(part, rng=rng, seconds=1.0, epochs=1)
+        straight_through(part, rng=rng, seconds=min(1.0, 0.2 * seconds), epochs=1)
         return (self.recorder.seconds - began) * len(problem.inputs) / n_timed
 
     def _is_slow(self, seconds: float) -> bool:

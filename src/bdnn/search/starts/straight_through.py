@@ -73,7 +73,7 @@ def straight_through(
         )
         return as_levels(steps, shape)
     trainer = _Trainer(problem, rng, jitter)
-    started = time.monotonic()
+    started, seconds = time.monotonic(), max(seconds, 1e-3)
     progress, is_timed = 0.0, False
     for epoch in range(epochs):
         progress = max(progress, epoch / epochs)
