@@ -12,7 +12,7 @@ from bdnn.problem import TrainingProblem
 from bdnn.search import embed
 from bdnn.search.embedding import shallow_problem
 from bdnn.search.starts import straight_through
-from bdnn.training import Auto, Descent, choice, descent
+from bdnn.training import Auto, Descent, descent, trials
 from bdnn.training.budget import Budget
 
 
@@ -45,7 +45,7 @@ def test_copies_of_a_shallow_network_compete_with_a_deep_one_and_few_where_time_
         trained.append(problem.architecture.hidden)
         return straight_through(problem, **options)
 
-    monkeypatch.setattr(choice, "straight_through", watched)
+    monkeypatch.setattr(trials, "straight_through", watched)
     epoch = 0.1 if is_slow else 0.0
     monkeypatch.setattr(descent.Search, "_epoch_seconds", lambda *_: epoch)
     training, validation = parts((8, 8))
@@ -78,7 +78,7 @@ def test_held_out_samples_show_how_to_train_and_are_then_trained_on(hidden, meth
         seen.append((len(problem.inputs), options["jitter"]))
         return straight_through(problem, **options)
 
-    monkeypatch.setattr(choice, "straight_through", watched)
+    monkeypatch.setattr(trials, "straight_through", watched)
     training, validation = parts(hidden)
     whole = TrainingProblem(
         training.architecture,
@@ -91,11 +91,11 @@ def test_held_out_samples_show_how_to_train_and_are_then_trained_on(hidden, meth
     assert result.loss == whole.loss(network)
     assert result.bound >= whole.conflict_bound
     # A third of the samples is held out in turn.
-    trials = [jitter for size, jitter in seen if size == 80]
-    assert set(trials) >= {0.0, 0.1, 0.5}
+    tried = [jitter for size, jitter in seen if size == 80]
+    assert set(tried) >= {0.0, 0.1, 0.5}
     # The usual way has begun on all samples before; any other one is gone again with all of them.
-    again = seen[len(trials) :]
-    assert all(size == 120 and jitter in trials for size, jitter in again)
+    again = seen[len(tried) :]
+    assert all(size == 120 and jitter in tried for size, jitter in again)
 
 
 def noisy(n_samples):
@@ -112,7 +112,7 @@ def test_a_network_that_collapses_when_trained_on_all_samples_is_not_taken(monke
             return problem.constant_network()
         return straight_through(problem, **options)
 
-    monkeypatch.setattr(choice, "straight_through", collapsing)
+    monkeypatch.setattr(trials, "straight_through", collapsing)
     X, y = noisy(60)
     for seed in range(3):
         model = BDNNClassifier(
@@ -211,7 +211,7 @@ def test_an_estimator_counts_held_out_samples_unless_told_to_choose_only():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_without_time_for_a_comparison_the_usual_network_is_kept_and_that_is_said(monkeypatch):
     monkeypatch.setattr(descent.Search, "_epoch_seconds", lambda *_: 10.0)
-    monkeypatch.setattr(choice, "straight_through", None)
+    monkeypatch.setattr(trials, "straight_through", None)
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     model = BDNNClassifier(hidden=(2,), validation_fraction=0.3, method=Descent(), time_limit=2)
