@@ -68,7 +68,7 @@ class KnownSamples:
     @property
     def counted(self) -> BoolArray:
         """Which samples the loss counts."""
-        return self.held_out | ~self.held_out if self.counts_all else ~self.held_out
+        return np.ones_like(self.held_out) if self.counts_all else ~self.held_out
 
     def problems(self, architecture: Architecture, scaler: Scaler) -> Problems:
         """What a method trains on and validates by."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
-from bdnn.search.embedding import embed, shallow_problem
+from bdnn.search.embedding import shallow_problem
 from bdnn.training.trials import Recipe, Trials, gradient_recipes, loss_per_mass
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def choose_by_validation(search: Search, validation: TrainingProblem, seconds: f
         left = trials.share(n_recipes - 1 - number)
         if left > 0:
             trials.add(search.refined(at_hand, objective, left))
-    _take(search, trials.best)
+    _take(search, trials.whole(trials.best))
 
 
 def refit_by_validation(
@@ -62,7 +62,7 @@ def refit_by_validation(
         trials.learn(then=1)
         trials.widen_best()
         if trials.is_ready:
-            _take(search, trials.best)
+            _take(search, trials.whole(trials.best))
         return
     recorder, ends = search.recorder, search.recorder.seconds + seconds
     found = _best_recipe(search, training, validation, (1.0 - _REFIT_SHARE) * seconds)
@@ -73,12 +73,13 @@ def refit_by_validation(
         most = _WORSE * expected + _MUCH_WORSE
         for _ in range(_DRAWS):
             left = ends - recorder.seconds
-            network = Trials(search, recorder.problem, validation, left).made(recipe, left)
+            trials = Trials(search, recorder.problem, validation, left)
+            network = trials.made(recipe, left)
             if network is None or recorder.interrupted:
                 break
             # Gradients sometimes end in a network that says nearly the same for all inputs.
             if loss_per_mass(recorder.problem, network) <= most:
-                _take(search, network)
+                _take(search, trials.whole(network))
                 return
     left = ends - recorder.seconds
     if left > 0 and not recorder.interrupted:
@@ -91,6 +92,8 @@ def _best_recipe(
     """The recipe of the fewest validation errors and its usual loss; None: what has been done."""
     recorder, ends = search.recorder, search.recorder.seconds + seconds
     recipes = _recipes(search)
+    if len(recipes) == 1:
+        return None
     scores: list[list[tuple[float, float]]] = []
     for part, held_out in _folds(search, training, validation):
         began = recorder.seconds
@@ -103,7 +106,7 @@ def _best_recipe(
             return None
         if not scores or np.isfinite(fold).all():
             scores.append(fold)
-        if len(recipes) == 1 or recorder.seconds + (recorder.seconds - began) > ends:
+        if recorder.seconds + (recorder.seconds - began) > ends:
             break
     means = np.mean(scores, axis=0)
     best = min(range(len(recipes)), key=lambda number: tuple(means[number]))
@@ -141,8 +144,6 @@ def _folds(
 
 def _take(search: Search, network: Network) -> None:
     recorder = search.recorder
-    if network.architecture != recorder.problem.architecture:
-        network = embed(network, recorder.problem.architecture)
     if recorder.objective(network) > recorder.loss:
         search.message = "validation preferred a network of higher training loss"
     recorder.choose(network, "validation")

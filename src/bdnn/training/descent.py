@@ -320,9 +320,7 @@ class Search:
         """How long gradients take to go through all samples once."""
         problem, began = self.recorder.problem, self.recorder.seconds
         n_timed = min(len(problem.inputs), _TIMED_INPUTS)
-        part = TrainingProblem(
-            problem.architecture, problem.inputs[:n_timed], problem.mass[:n_timed]
-        )
+        part = problem.of_lines(np.arange(n_timed))
         straight_through(part, rng=rng, seconds=min(1.0, 0.2 * seconds), epochs=1)
         return (self.recorder.seconds - began) * len(problem.inputs) / n_timed
 

@@ -87,6 +87,11 @@ class Trials:
         # A pass over all samples may take long, and mostly there is only one.
         return equal[0] if len(equal) == 1 else min(equal, key=self.problem.loss)
 
+    def whole(self, network: Network) -> Network:
+        """The network itself, or a deep one that copies it."""
+        shape = self.problem.architecture
+        return network if network.architecture == shape else embed(network, shape)
+
     def share(self, steps: float) -> float:
         """Seconds for the next of so many steps."""
         recorder = self.search.recorder
@@ -146,10 +151,7 @@ class Trials:
             if network is not None:
                 self.add(network)
                 if self.search.is_rushed:  # there is no other network yet that could be kept
-                    shape = self.search.recorder.problem.architecture
-                    is_whole = network.architecture == shape
-                    whole = network if is_whole else embed(network, shape)
-                    self.search.recorder.offer(whole, "validation")
+                    self.search.recorder.offer(self.whole(network), "validation")
 
     def widen_best(self, *, then: int = 0) -> None:
         """Widen the margins of the best network so far at the price of some loss."""

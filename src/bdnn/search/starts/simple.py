@@ -121,6 +121,6 @@ def nearest_weights(weights: FloatArray, kind: WeightSet) -> FloatArray:
     if not kind.integer:
         return np.clip(weights, -1.0, 1.0)
     scaled = weights * kind.limit
-    if not kind.zero and kind.limit == 1:
+    if not kind.zero:  # the set {-1, 1}
         return np.where(scaled > 0.0, 1.0, -1.0).astype(weights.dtype)
     return np.rint(np.clip(scaled, -kind.limit, kind.limit))
