@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 import bdnn
-from bdnn.training import Auto, Descent, Exact
+from bdnn.training import Auto, Descent, Exact, Gradients
 
 # Some of these problems have no proof in the time they get, which is not what is tested.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -147,6 +149,17 @@ def test_gradients_train_for_the_average(data):
     assert result.method == "gradients"
     assert result.bound <= result.loss
     assert result.error < 0.2
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_the_average_counts_what_was_held_out_if_it_is_trained_on(data, refit, tmp_path):
+    X, y = data
+    options = {"robust_radius": 0.3, "robust_loss": "average", "validation_fraction": 0.25}
+    fitted = model(method=Gradients(refit=refit), **options).fit(X, y)
+    fitted.save(tmp_path / "model.json")
+    saved = json.loads((tmp_path / "model.json").read_text())
+    # Of 30 samples per class 7 are held out.
+    assert saved["certificate"]["data"]["rows"] == (60 if refit else 46)
 
 
 def test_the_average_of_no_perturbation_is_the_loss(data):

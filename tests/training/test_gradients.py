@@ -10,7 +10,7 @@ from bdnn.errors import ModelError
 from bdnn.problem import TrainingProblem
 from bdnn.search.objective import output_margins
 from bdnn.search.starts import straight_through
-from bdnn.training import Budget, Gradients
+from bdnn.training import Budget, Gradients, gradients
 
 
 def problem(n_classes=2, **options):
@@ -88,3 +88,35 @@ def test_it_stops_when_it_is_told_to():
     )
     assert result.status in ("interrupted", "optimal")
     assert result.seconds < 30
+
+
+def refit(monkeypatch, widen):
+    """Train with part of the samples held out; count how often margins are widened."""
+    whole, held_out = problem(weights="ternary"), np.arange(90) % 3 == 0
+    lines = np.arange(len(whole.inputs))
+    part, validation = (whole.of_lines(lines[keep]) for keep in (~held_out, held_out))
+    calls = []
+
+    def counted(samples, network, **options):
+        calls.append(samples)
+        return widen(samples, network, **options)
+
+    monkeypatch.setattr(gradients, "widen_margin", counted)
+    trained = Gradients().train(
+        whole, validation=validation, training_part=part, budget=Budget(seconds=20, seed=1)
+    )
+    assert trained.result.loss == whole.loss(trained.network)
+    return whole, part, calls
+
+
+def test_held_out_samples_are_trained_on_once_they_have_chosen(monkeypatch):
+    whole, part, calls = refit(monkeypatch, gradients.widen_margin)
+    assert [len(samples.inputs) for samples in calls] == [len(part.inputs), len(whole.inputs)]
+
+
+def test_margins_that_cost_validation_errors_are_not_widened_again(monkeypatch):
+    def spoilt(samples, network, **options):
+        return samples.constant_network()
+
+    _, part, calls = refit(monkeypatch, spoilt)
+    assert [len(samples.inputs) for samples in calls] == [len(part.inputs)]

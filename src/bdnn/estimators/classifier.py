@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -255,20 +256,19 @@ class BDNNClassifier(
         robust = RobustTraining.create(
             self.robust_radius, self.robust_norm, self.robust_loss, len(values), budget.seed
         )
-        counts_all = robust is None and method.refits
+        counts_all = method.refits and (robust is None or robust.loss == "average")
         samples = KnownSamples(values, labels, own_weight, weight, held_out, counts_all)
+        scaler = self.scaler_
         if robust is None:
-            problem, validation, training_part = samples.problems(architecture, self.scaler_)
+            parts = samples.problems(partial(samples.problem, architecture, scaler))
         else:
             method = robust.method(method)
-            training_part = None
-            problem, held_out_problem = (
-                robust.problem(architecture, self.scaler_, values, labels, weight, part)
-                for part in (~held_out, held_out)
+            parts = samples.problems(
+                partial(robust.problem, architecture, scaler, values, labels, weight)
             )
-            validation = held_out_problem if held_out.any() else None
-            scaled = self.scaler_.transform(values)
-            method = robust.with_radii(method, problem, scaled, ~held_out)
+            scaled = scaler.transform(values)
+            method = robust.with_radii(method, parts.problem, scaled, samples.counted)
+        problem, validation, training_part = parts
         if isinstance(method, LocalSearch):
             method = method.for_rows(problem, self.scaler_.transform(values))
         problem = demanded(self, problem, values, labels)

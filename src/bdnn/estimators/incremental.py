@@ -6,6 +6,7 @@ import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -70,14 +71,13 @@ class KnownSamples:
         """Which samples the loss counts."""
         return np.ones_like(self.held_out) if self.counts_all else ~self.held_out
 
-    def problems(self, architecture: Architecture, scaler: Scaler) -> Problems:
-        """What a method trains on and validates by."""
-        problem = self.problem(architecture, scaler, self.counted)
+    def problems(self, make: Callable[[BoolArray], TrainingProblem]) -> Problems:
+        """What a method trains on and validates by; ``make`` gives the problem of some samples."""
+        problem = make(self.counted)
         if not self.held_out.any():
             return Problems(problem)
-        training, validation = (
-            self.problem(architecture, scaler, part) for part in (~self.held_out, self.held_out)
-        )
+        training = make(~self.held_out) if self.counts_all else problem
+        validation = make(self.held_out)
         if not (len(training.inputs) and len(validation.inputs)):  # one part has no weight at all
             return Problems(problem)
         return Problems(problem, validation, training if self.counts_all else None)
@@ -224,7 +224,8 @@ class IncrementalMixin:
             result.bound_origin,
         )
         models = self._models or GrowingModel()
-        problem, validation, training_part = samples.problems(architecture, self.scaler_)
+        make = partial(samples.problem, architecture, self.scaler_)
+        problem, validation, training_part = samples.problems(make)
         facts = samples.describe(len(self.classes_))
         left = max(budget.seconds - (time.perf_counter() - began), 0.1 * budget.seconds)
         self.network_, self.result_ = method.train(

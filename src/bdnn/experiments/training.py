@@ -26,6 +26,7 @@ _DNN_DEFAULTS: dict[str, Any] = {
     "batch_size": 64,
     "learning_rate": 0.001,
     "scale": "standard",
+    "refit": False,
 }
 
 
@@ -165,7 +166,8 @@ def fit_dnn(
     """Train the paper's ReLU network: Adam, cross entropy, the epoch of least validation error.
 
     Few validation samples leave many epochs equal, of which the last is kept; without validation
-    samples it is the last of all.
+    samples it is the last of all. With ``refit`` another network is trained for so many epochs on
+    all samples.
     """
     from sklearn.model_selection import train_test_split
     from sklearn.neural_network import MLPClassifier
@@ -176,24 +178,29 @@ def fit_dnn(
     wanted = {**_DNN_DEFAULTS, **settings}
     scaler = StandardScaler() if wanted["scale"] == "standard" else FunctionTransformer()
     classes = np.unique(y)
+    known = X, y
     X_val, y_val = X[:0], y[:0]
     if validation:
         X, X_val, y, y_val = train_test_split(X, y, test_size=validation, random_state=seed)
     inputs, held_out = scaler.fit_transform(X), scaler.transform(X_val) if len(X_val) else X_val
-    network = MLPClassifier(
-        parse_hidden(hidden),
-        activation="relu",
-        solver="adam",
-        alpha=0.0,
-        batch_size=min(int(wanted["batch_size"]), len(X)),
-        learning_rate_init=float(wanted["learning_rate"]),
-        random_state=check_random_state(seed),  # a number would shuffle every epoch alike
-    )
+
+    def begun(n_samples: int) -> Any:
+        return MLPClassifier(
+            parse_hidden(hidden),
+            activation="relu",
+            solver="adam",
+            alpha=0.0,
+            batch_size=min(int(wanted["batch_size"]), n_samples),
+            learning_rate_init=float(wanted["learning_rate"]),
+            random_state=check_random_state(seed),  # a number would shuffle every epoch alike
+        )
+
+    network = begun(len(X))
     curves: dict[str, list[float]] = {"train_error": [], "epoch_seconds": []}
     if validation:
         curves["validation_error"] = []
-    best, kept = np.inf, network
-    for _ in range(int(wanted["epochs"])):
+    best, kept, n_epochs = np.inf, network, 0
+    for epoch in range(int(wanted["epochs"])):
         began = time.perf_counter()
         _one_epoch(network, inputs, y, classes)
         curves["epoch_seconds"].append(time.perf_counter() - began)
@@ -202,7 +209,12 @@ def fit_dnn(
             error = 100 * (1 - float(network.score(held_out, y_val)))
             curves["validation_error"].append(error)
             if error <= best:  # of equal epochs the last, which has learnt longest
-                best, kept = error, copy.deepcopy(network)
+                best, kept, n_epochs = error, copy.deepcopy(network), epoch + 1
+    if wanted["refit"] and validation:
+        X, y = known
+        inputs, kept = scaler.fit_transform(X), begun(len(X))
+        for _ in range(n_epochs):
+            _one_epoch(kept, inputs, y, classes)
     facts = {"train_accuracy": 100 * float(kept.score(inputs, y))}
     return Fitted(make_pipeline(scaler, kept), facts, {}, curves)
 

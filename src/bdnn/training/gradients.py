@@ -14,6 +14,8 @@ import numpy as np
 
 from bdnn.architecture import Architecture
 from bdnn.errors import ModelError
+from bdnn.network import Network
+from bdnn.problem import TrainingProblem
 from bdnn.search.bounds import lower_bounds
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import default_margin
@@ -24,8 +26,9 @@ from bdnn.training.base import AbstractMethod, Recorder
 from bdnn.training.budget import is_number
 from bdnn.training.result import Trained
 
-# Shares of the time for bounds and for gradients; the rest is for margins.
-_BOUND_SHARE, _GRADIENT_SHARE = 0.05, 0.5
+# Shares of the time for bounds, for a trial by validation, and of what is left for gradients; the
+# rest is for margins.
+_BOUND_SHARE, _TRIAL_SHARE, _GRADIENT_SHARE = 0.05, 0.35, 0.5
 # Forward passes over all samples before margins begin and after the last moment they can end at.
 _LAST_PASSES = 12
 
@@ -39,48 +42,37 @@ class Gradients(AbstractMethod):
     wanted_margin : float, optional
         Output margin beyond which nothing is gained, in units of weights; by default wide: for two
         classes as many as there are units in the last hidden layer.
+    refit : bool
+        Where samples are held out for validation: whether they only show if wider margins pay, and
+        the network is then trained on all samples. If not, it is trained without them.
     """
 
     wanted_margin: float | None = None
+    refit: bool = True
 
     name: ClassVar[str] = "gradients"
     uses_validation: ClassVar[bool] = True
     trains_levels: ClassVar[bool] = True
 
+    @property
+    def refits(self) -> bool:
+        """Whether a choice by validation ends with training on all samples."""
+        return self.refit
+
     def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
-        problem = recorder.problem
-        margin = self._margin(problem.architecture)
-        rng = np.random.default_rng(recorder.budget.seed)
+        course = _Course(recorder, self._margin(recorder.problem.architecture))
         seconds = min(1.0, _BOUND_SHARE * recorder.remaining)
-        for bound, origin in lower_bounds(problem, seconds=max(seconds, 0.01)):
+        for bound, origin in lower_bounds(recorder.problem, seconds=max(seconds, 0.01)):
             recorder.improve_bound(bound, origin, "bound")
-        network = recorder.given
-        if network is None and not recorder.interrupted:
-            network = straight_through(
-                problem,
-                rng=rng,
-                seconds=max(0.05, _GRADIENT_SHARE * recorder.remaining),
-                on_epoch=lambda found: recorder.heartbeat("gradients"),
-            )
-            recorder.choose(network, "gradients")
-        levels = bool(problem.architecture.activations)
-        ready = wait_until_ready(
-            lambda: recorder.heartbeat("load") or recorder.remaining <= 0, levels=levels
-        )
-        left = recorder.remaining - _LAST_PASSES * recorder.pass_seconds
-        if ready and network is not None and left > 0 and not recorder.interrupted:
-            wider = widen_margin(
-                problem,
-                network,
-                seconds=left,
-                seed=int(rng.integers(2**31)),
-                objectives=("margin",),
-                wanted_margin=margin,
-                on_progress=lambda found, values: recorder.heartbeat("margin"),
-            )
-            validation = recorder.validation
-            if validation is None or validation.error(wider) <= validation.error(network):
-                recorder.choose(wider, "margin")
+        training, validation = recorder.training_part, recorder.validation
+        if training is None:
+            course.run(recorder.problem, recorder.remaining, judge=validation)
+        else:
+            widens = True
+            if recorder.given is None:  # which has seen the validation samples, maybe
+                seconds = _TRIAL_SHARE * recorder.remaining
+                widens = course.run(training, seconds, judge=validation)
+            course.run(recorder.problem, recorder.remaining, widens=widens)
         ended = "feasible" if recorder.remaining > 0 else "time limit"
         return recorder.verdict(self.name, ended=ended)
 
@@ -91,6 +83,63 @@ class Gradients(AbstractMethod):
         if not is_number(wanted) or not wanted > 0:
             raise ModelError(f"wanted_margin must be positive, got {wanted!r}: raise it.")
         return wanted
+
+
+class _Course:
+    """Gradients and then margins, on one problem after the other."""
+
+    def __init__(self, recorder: Recorder, margin: float) -> None:
+        self.recorder, self.margin = recorder, margin
+        self.rng = np.random.default_rng(recorder.budget.seed)
+
+    def run(
+        self,
+        problem: TrainingProblem,
+        seconds: float,
+        *,
+        judge: TrainingProblem | None = None,
+        widens: bool = True,
+    ) -> bool:
+        """Train, and tell whether the network with the wider margins was taken."""
+        recorder = self.recorder
+        ends = recorder.seconds + seconds
+        network = self._learnt(problem, seconds)
+        if network is None or not widens:
+            return widens
+        levels = bool(problem.architecture.activations)
+        ready = wait_until_ready(
+            lambda: recorder.heartbeat("load") or recorder.seconds >= ends, levels=levels
+        )
+        left = ends - recorder.seconds - _LAST_PASSES * recorder.pass_seconds
+        if not ready or left <= 0 or recorder.interrupted:
+            return widens
+        wider = widen_margin(
+            problem,
+            network,
+            seconds=left,
+            seed=int(self.rng.integers(2**31)),
+            objectives=("margin",),
+            wanted_margin=self.margin,
+            on_progress=lambda found, values: recorder.heartbeat("margin"),
+        )
+        if judge is not None and judge.error(wider) > judge.error(network):
+            return False
+        recorder.choose(wider, "margin")
+        return True
+
+    def _learnt(self, problem: TrainingProblem, seconds: float) -> Network | None:
+        """Give the user's network or one trained by gradients; None after Ctrl-C."""
+        recorder = self.recorder
+        if recorder.given is not None or recorder.interrupted:
+            return recorder.given
+        network = straight_through(
+            problem,
+            rng=self.rng,
+            seconds=max(0.05, _GRADIENT_SHARE * seconds),
+            on_epoch=lambda found: recorder.heartbeat("gradients"),
+        )
+        recorder.choose(network, "gradients")
+        return network
 
 
 def _wide_margin(architecture: Architecture) -> float:
