@@ -12,7 +12,7 @@ from bdnn.problem import TrainingProblem
 from bdnn.search import embed
 from bdnn.search.embedding import shallow_problem
 from bdnn.search.starts import straight_through
-from bdnn.training import Auto, Descent, descent, trials
+from bdnn.training import Auto, Descent, search_run, trials
 from bdnn.training.budget import Budget
 
 
@@ -47,7 +47,7 @@ def test_copies_of_a_shallow_network_compete_with_a_deep_one_and_few_where_time_
 
     monkeypatch.setattr(trials, "straight_through", watched)
     epoch = 0.1 if is_slow else 0.0
-    monkeypatch.setattr(descent.Search, "_epoch_seconds", lambda *_: epoch)
+    monkeypatch.setattr(search_run, "epoch_seconds", lambda *_: epoch)
     training, validation = parts((8, 8))
     network, result = Auto().train(
         training, validation=validation, budget=Budget(seconds=3, seed=3)
@@ -169,7 +169,7 @@ def test_a_saved_model_can_be_extended_whatever_its_loss_counts(refit, tmp_path)
 
 @pytest.mark.parametrize("ends_by", ["stop", "keyboard"])
 def test_an_interrupted_rushed_run_keeps_what_it_has_learnt(ends_by, monkeypatch):
-    monkeypatch.setattr(descent.Search, "_epoch_seconds", lambda *_: 0.1)
+    monkeypatch.setattr(search_run, "epoch_seconds", lambda *_: 0.1)
     training, validation = parts((8,))
     whole = TrainingProblem(
         training.architecture,
@@ -210,7 +210,7 @@ def test_an_estimator_counts_held_out_samples_unless_told_to_choose_only():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_without_time_for_a_comparison_the_usual_network_is_kept_and_that_is_said(monkeypatch):
-    monkeypatch.setattr(descent.Search, "_epoch_seconds", lambda *_: 10.0)
+    monkeypatch.setattr(search_run, "epoch_seconds", lambda *_: 10.0)
     monkeypatch.setattr(trials, "straight_through", None)
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)

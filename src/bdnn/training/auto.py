@@ -12,7 +12,7 @@ from bdnn.formulation import DEFAULT_EPS, Reductions
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
 from bdnn.training.base import Recorder
-from bdnn.training.descent import Descent, Search
+from bdnn.training.descent import Descent
 from bdnn.training.exact import ExactSolve, program_size
 from bdnn.training.neighbourhood import free_units
 from bdnn.training.result import Trained
@@ -62,7 +62,7 @@ class Auto(Descent):
     def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
         if solver != "auto":
             get_solver(solver).check_available()
-        search = Search.prepare(recorder, self)
+        search = self.prepare(recorder)
         share = _MARGIN_SHARE if search.search_share < 1 else 0.0
         if recorder.validation is not None:
             share = _VALIDATION_SHARE

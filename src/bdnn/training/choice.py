@@ -14,7 +14,7 @@ from bdnn.search.embedding import shallow_problem
 from bdnn.training.trials import Recipe, Trials, gradient_recipes, loss_per_mass
 
 if TYPE_CHECKING:
-    from bdnn.training.descent import Search
+    from bdnn.training.search_run import Search
 
 # Noise of networks whose margins are widened at the price of some loss.
 _WIDE = 0.5

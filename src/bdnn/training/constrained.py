@@ -12,7 +12,7 @@ from bdnn.search.starts import Start
 from bdnn.stepwise import has_twin
 
 if TYPE_CHECKING:
-    from bdnn.training.descent import Search
+    from bdnn.training.search_run import Search
 
 _PHASE = "search"
 # Sweeps of the first walk and of the longest ones; every walk has half as many again as the last.

@@ -6,58 +6,19 @@ is the method for large data. Where the search meets a bound its network is prov
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from bdnn.constraints.problem import ConstrainedProblem
 from bdnn.errors import ModelError
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
-from bdnn.search.bounds import lower_bounds
-from bdnn.search.descent import LARGE, descend
-from bdnn.search.embedding import embed, shallow_problem
-from bdnn.search.margin import widen_margin
 from bdnn.search.objective import Objective
-from bdnn.search.starts import (
-    Start,
-    as_levels,
-    make_start,
-    of_steps,
-    separating_start,
-    straight_through,
-)
-from bdnn.search.warm_up import wait_until_ready
+from bdnn.search.starts import Start
 from bdnn.solvers.base import AbstractSolver
 from bdnn.training.base import AbstractMethod, Recorder
-from bdnn.training.choice import choose_by_validation, refit_by_validation
-from bdnn.training.constrained import check_objectives, run_within
+from bdnn.training.constrained import check_objectives
 from bdnn.training.result import Trained
-
-_PHASE = "search"
-# Sweeps of the first round; every further round has twice as many, up to the last number.
-_FIRST_SWEEPS, _MOST_SWEEPS = 64, 1024
-# Sweeps of a network of steps, the start of one of several values.
-_STEP_SWEEPS = 256
-# Share of the time for the start and again for its margins, and annealing sweeps over these.
-_START_SHARE, _START_SWEEPS = 0.25, 30
-# Share of the time for gradients where nothing else fits into it.
-_LONG_START_SHARE = 0.8
-# Epochs of gradients that are too few for several trainings to be compared, and for any.
-_FEW_EPOCHS, _FEWEST_EPOCHS = 15, 3
-# Part of a comparison's time that one way to train has, and epochs that it needs.
-_RECIPE_SHARE, _SHORTEST_EPOCHS = 0.1, 8
-# Inputs whose epoch tells how long one of all inputs takes.
-_TIMED_INPUTS = 8192
-# Sweeps without gain, per second of patience, after which a small problem is taken for exhausted.
-_QUIET_SWEEPS = 300
-# Forward passes over all samples after the last moment at which a search can stop.
-_LAST_PASSES = 6
-# A second walk from the best network with a third of its units drawn anew runs beside the first.
-_WALKS = 2
+from bdnn.training.search_run import Search
 
 
 @dataclass(frozen=True)
@@ -98,8 +59,18 @@ class Descent(AbstractMethod):
         """Whether a choice by validation ends with training on all samples."""
         return self.refit
 
+    def prepare(self, recorder: Recorder) -> Search:
+        """Check the settings; the search that follows them has not begun yet."""
+        if not self.patience > 0:
+            raise ModelError(f"patience must be positive, got {self.patience!r}: raise it.")
+        shape = recorder.problem.architecture
+        objective = Objective.create(self.objectives, shape, self.wanted_margin)
+        if isinstance(recorder.problem, ConstrainedProblem):
+            check_objectives(recorder.problem, objective.order)
+        return Search(recorder, objective, self.start, self.patience)
+
     def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
-        search = Search.prepare(recorder, self)
+        search = self.prepare(recorder)
         share = search.search_share
         ended = search.run(seconds=recorder.remaining * share - 2 * recorder.pass_seconds)
         search.refine(seconds=recorder.remaining)
@@ -107,294 +78,3 @@ class Descent(AbstractMethod):
             ended = "time limit"
         message = "" if recorder.is_proven else search.message
         return recorder.verdict(self.name, ended=ended, message=message)
-
-
-class Search:
-    """A recorder's search with its random seeds, to be run once or in parts."""
-
-    def __init__(
-        self,
-        recorder: Recorder,
-        objective: Objective,
-        start: Start,
-        patience: float,
-    ) -> None:
-        self.recorder = recorder
-        self.objective = objective
-        self.start = start
-        self.patience = patience
-        self.message = ""
-        self.is_compiled = True
-        self.first: Network | None = None
-        # Whether validation is to choose and there is time for a few epochs only.
-        self.is_rushed = False
-        # Whether there is time for even that.
-        self.can_compare = True
-        self.epoch_seconds = 0.0
-        self._seeds = np.random.SeedSequence(recorder.budget.seed)
-
-    @classmethod
-    def prepare(cls, recorder: Recorder, method: Descent) -> Search:
-        """Check the objectives of a method."""
-        if not method.patience > 0:
-            raise ModelError(f"patience must be positive, got {method.patience!r}: raise it.")
-        shape = recorder.problem.architecture
-        objective = Objective.create(method.objectives, shape, method.wanted_margin)
-        if isinstance(recorder.problem, ConstrainedProblem):
-            check_objectives(recorder.problem, objective.order)
-        return cls(recorder, objective, method.start, method.patience)
-
-    def spawn_seed(self) -> np.random.SeedSequence:
-        """Draw the next seed; all of a run's seeds follow from the budget's."""
-        return self._seeds.spawn(1)[0]
-
-    @property
-    def search_share(self) -> float:
-        """Part of the time for the first objective; the rest is for the others."""
-        constrained = isinstance(self.recorder.problem, ConstrainedProblem)
-        return 1.0 if len(self.objective.order) == 1 or constrained else 0.7
-
-    @property
-    def is_led_by_loss(self) -> bool:
-        """Whether the loss comes first, so that a proof of its optimality ends the search."""
-        return self.objective.order[0] == "loss"
-
-    def raise_bound(self) -> None:
-        """Take the bounds that need no solver."""
-        seconds = min(1.0, 0.1 * self.recorder.remaining)
-        for bound, origin in lower_bounds(self.recorder.problem, seconds=max(seconds, 0.01)):
-            self.recorder.improve_bound(bound, origin, "bound")
-
-    def run(self, *, seconds: float) -> str:
-        """Descend on the loss from the best start at hand; return why the search ended."""
-        recorder = self.recorder
-        self.raise_bound()
-        if isinstance(recorder.problem, ConstrainedProblem):
-            return run_within(self, recorder.problem, seconds=seconds)
-        deadline = recorder.seconds + seconds
-        levels = bool(recorder.problem.architecture.activations)
-        if not wait_until_ready(
-            lambda: recorder.heartbeat("load") or recorder.seconds > deadline, levels=levels
-        ):
-            return self._run_uncompiled()
-        self._begin(seconds)
-        if self.is_rushed:
-            return "feasible"
-        quiet = 0
-        for number, sweeps in enumerate(_rounds()):
-            left = deadline - recorder.seconds
-            if recorder.stopping or left <= 0 or (self.first is not None and self._is_slow(left)):
-                break
-            before = recorder.loss
-            done = descend(
-                recorder.problem,
-                seconds=left,
-                seed=self.spawn_seed(),
-                start=self._round_start(number, left),
-                target=recorder.target,
-                max_sweeps=sweeps,
-                restarts=1 if number == 0 else _WALKS,
-                n_jobs=recorder.budget.threads,
-                # Walks side by side report in an order that depends on the machine; what counts
-                # is then the best of them at the end of the round.
-                on_progress=self._listen if number == 0 else self._watch,
-            )
-            recorder.offer(done.network, _PHASE)
-            quiet = 0 if recorder.loss < before else quiet + done.sweeps
-            if quiet > _QUIET_SWEEPS * self.patience or recorder.is_stalled(self.patience):
-                self.message = "the search ended because more time had stopped paying"
-                return "feasible"
-        return "time limit" if recorder.remaining <= 0 else "feasible"
-
-    def _run_uncompiled(self) -> str:
-        """Train by gradients, which need no compiled code, when that was not ready in time."""
-        recorder = self.recorder
-        self.is_compiled = False
-        self.message = (
-            "the compiled search was not loaded when its time was over (the first search on a "
-            "machine compiles for about half a minute), so that only gradients trained the network"
-        )
-        if not recorder.interrupted and recorder.given is None:
-            network = straight_through(
-                recorder.problem,
-                rng=np.random.default_rng(recorder.budget.seed),
-                seconds=max(0.05, 0.5 * recorder.remaining),
-            )
-            recorder.offer(network, "gradients")
-        return "time limit"
-
-    def refine(self, *, seconds: float) -> None:
-        """Serve the objectives after the loss, which never rises by it if it comes first."""
-        recorder = self.recorder
-        reserve = _LAST_PASSES * recorder.pass_seconds
-        # A rushed run has trained nothing yet.
-        seconds = max(seconds - reserve, 0.3 * seconds) if self.is_rushed else seconds - reserve
-        if seconds <= 0 or recorder.interrupted or not self.is_compiled:
-            return
-        if isinstance(recorder.problem, ConstrainedProblem):
-            return  # margins are widened by moves that know no rules
-        training, validation = recorder.training_part, recorder.validation
-        if training is not None and validation is not None and self._compares(seconds):
-            refit_by_validation(self, training, validation, seconds)
-        elif training is None and validation is not None:
-            choose_by_validation(self, validation, seconds)
-        elif len(self.objective.order) > 1 or not self.is_led_by_loss:
-            refined = self.refined(self.best, self.objective, seconds)
-            if self.is_led_by_loss:
-                recorder.offer(refined, "margin", or_equal=True)
-            else:
-                recorder.choose(refined, "margin")
-
-    def _compares(self, seconds: float) -> bool:
-        """Whether there is time to train in several ways; a given network is just trained on."""
-        if self.recorder.given is not None:
-            return False
-        has_time = seconds * _RECIPE_SHARE >= _SHORTEST_EPOCHS * self.epoch_seconds
-        if self.is_rushed or (self.can_compare and has_time):
-            return True
-        self.message = "the time limit left no time to find out by validation how to train"
-        return False
-
-    def refined(
-        self,
-        network: Network,
-        objective: Objective,
-        seconds: float,
-        *,
-        problem: TrainingProblem | None = None,
-    ) -> Network:
-        """Improve a network's later objectives, or its only one."""
-        self.recorder.note("margin")
-        return widen_margin(
-            self.recorder.problem if problem is None else problem,
-            network,
-            seconds=seconds,
-            seed=self.spawn_seed(),
-            objectives=objective.order,
-            wanted_margin=objective.wanted_margin,
-            on_progress=lambda network, values: self.recorder.heartbeat("margin"),
-        )
-
-    def _begin(self, seconds: float) -> None:
-        """Begin with the user's network or a start, and widen its margins on the way down.
-
-        Exact descent takes any way down and soon forgets what gradients have learnt. Moves that
-        never raise the loss and widen the margin come nearly as low and generalise better.
-        """
-        recorder, order = self.recorder, self.objective.order
-        if recorder.given is not None:
-            return
-        rng = np.random.default_rng(self.spawn_seed())
-        if recorder.validation is not None and self.start == "straight_through":
-            self.epoch_seconds = epoch = self._epoch_seconds(rng, seconds)
-            self.can_compare = seconds >= _FEWEST_EPOCHS * epoch
-            # More epochs do more for unseen samples than descent does, and all go into the choice.
-            self.is_rushed = self.can_compare and _START_SHARE * seconds < _FEW_EPOCHS * epoch
-        if self.is_rushed or len(recorder.problem.inputs) > LARGE:
-            return
-        if order == ("loss",):
-            # Where nothing but the loss is wanted, planes that separate the classes are the end.
-            plain = separating_start(recorder.problem)
-            if plain is not None and recorder.offer(plain, _PHASE) and recorder.stopping:
-                return
-        share = _LONG_START_SHARE if self._is_slow(seconds) else _START_SHARE
-        self.first = make_start(recorder.problem, self.start, rng, seconds=share * seconds)
-        recorder.offer(self.first, _PHASE)
-        if self._is_slow(seconds):
-            self.message = "the time limit left the start alone to train so large a network"
-            return
-        if order[:2] != ("loss", "margin") or recorder.stopping:
-            return
-        widen_margin(
-            recorder.problem,
-            self.first,
-            seconds=_START_SHARE * seconds,
-            seed=self.spawn_seed(),
-            objectives=order[:2],
-            wanted_margin=self.objective.wanted_margin,
-            sweeps=_START_SWEEPS,
-            on_progress=lambda network, values: self._listen(network, values[0]),
-        )
-
-    def _epoch_seconds(self, rng: np.random.Generator, seconds: float) -> float:
-        """How long gradients take to go through all samples once."""
-        problem, began = self.recorder.problem, self.recorder.seconds
-        n_timed = min(len(problem.inputs), _TIMED_INPUTS)
-        part = problem.of_lines(np.arange(n_timed))
-        straight_through(part, rng=rng, seconds=min(1.0, 0.2 * seconds), epochs=1)
-        return (self.recorder.seconds - began) * len(problem.inputs) / n_timed
-
-    def _is_slow(self, seconds: float) -> bool:
-        """Whether moves would be judged longer than made, so that gradients do better."""
-        return seconds < _LAST_PASSES * self.recorder.pass_seconds
-
-    def _round_start(self, number: int, seconds: float) -> Start:
-        """Where a round begins: the start, a shallow network, the best one, a random one."""
-        if number == 0 and self.first is None:
-            given = self.recorder.given
-            return self.start if given is None else given
-        if number == 1:
-            return self._embedded_shallow(seconds)
-        return "random" if number % 3 == 2 else self.best
-
-    def _embedded_shallow(self, seconds: float) -> Network:
-        """A shallow network's copy where that is better: depth never has to hurt."""
-        recorder = self.recorder
-        shape = recorder.problem.architecture
-        if shape.activations:
-            return self._network_of_steps(seconds)
-        problem = shallow_problem(recorder.problem)
-        if problem is None:
-            return self.best
-        recorder.note("shallow")
-        found = descend(
-            problem,
-            seconds=0.3 * seconds,
-            seed=self.spawn_seed(),
-            start=self.start,
-            target=recorder.target,
-            max_sweeps=_FIRST_SWEEPS,
-            on_progress=lambda network, loss: recorder.heartbeat("shallow"),
-        )
-        with suppress(ModelError):  # for example no spare unit to make a constant of
-            recorder.offer(embed(found.network, shape), "shallow")
-        return self.best
-
-    def _network_of_steps(self, seconds: float) -> Network:
-        """Begin with a network of steps where that is better: more values never have to hurt."""
-        recorder = self.recorder
-        shape = recorder.problem.architecture
-        if shape.thresholds != "neuron":
-            return self.best
-        recorder.note("steps")
-        found = descend(
-            of_steps(recorder.problem),
-            seconds=0.3 * seconds,
-            seed=self.spawn_seed(),
-            start=self.start,
-            target=recorder.bound,
-            max_sweeps=_STEP_SWEEPS,
-            on_progress=lambda network, loss: recorder.heartbeat("steps"),
-        )
-        recorder.offer(as_levels(found.network, shape), "steps")
-        return self.best
-
-    @property
-    def best(self) -> Network:
-        """The network at hand."""
-        network = self.recorder.network
-        return self.recorder.problem.constant_network() if network is None else network
-
-    def _listen(self, network: Network, loss: float) -> bool:
-        self.recorder.offer(network, _PHASE)
-        return self.recorder.heartbeat(_PHASE) or self.recorder.stopping
-
-    def _watch(self, network: Network, loss: float) -> bool:
-        return self.recorder.heartbeat(_PHASE)
-
-
-def _rounds() -> Iterator[int]:
-    sweeps = _FIRST_SWEEPS
-    while True:
-        yield sweeps
-        sweeps = min(2 * sweeps, _MOST_SWEEPS)

@@ -14,7 +14,7 @@ from bdnn.search.objective import Objective
 from bdnn.search.starts import straight_through
 
 if TYPE_CHECKING:
-    from bdnn.training.descent import Search
+    from bdnn.training.search_run import Search
 
 # Noise of networks trained by gradients: what suits best differs from data to data.
 _JITTERS = (0.1, 0.5, 0.3)

@@ -1,0 +1,63 @@
+"""How fast gradients train a network, and so what a choice by validation has time for."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from bdnn.problem import TrainingProblem
+from bdnn.search.starts import straight_through
+
+# Epochs that are too few for several trainings to be compared, and for any.
+_FEW_EPOCHS, _FEWEST_EPOCHS = 15, 3
+# Part of a comparison's time that one way to train has, and epochs that it needs.
+_RECIPE_SHARE, _SHORTEST_EPOCHS = 0.1, 8
+# Inputs whose epoch tells how long one of all inputs takes.
+_TIMED_INPUTS = 8192
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What fits into the time of a search.
+
+    Parameters
+    ----------
+    epoch : float
+        Seconds that gradients take to go through all samples once.
+    seconds : float
+        Of the search.
+    start_share : float
+        Part of these for the start.
+    """
+
+    epoch: float = 0.0
+    seconds: float = math.inf
+    start_share: float = 1.0
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether nothing can be compared at all."""
+        return self.seconds < _FEWEST_EPOCHS * self.epoch
+
+    @property
+    def is_rushed(self) -> bool:
+        """Whether a few epochs are all there is time for."""
+        start = self.start_share * self.seconds
+        return not self.is_hopeless and start < _FEW_EPOCHS * self.epoch
+
+    def allows(self, seconds: float) -> bool:
+        """Whether so many seconds are enough to train in several ways."""
+        has_time = seconds * _RECIPE_SHARE >= _SHORTEST_EPOCHS * self.epoch
+        return self.is_rushed or (has_time and not self.is_hopeless)
+
+
+def epoch_seconds(problem: TrainingProblem, rng: np.random.Generator, seconds: float) -> float:
+    """Measure an epoch of gradients, within a part of the seconds."""
+    began = time.perf_counter()
+    n_timed = min(len(problem.inputs), _TIMED_INPUTS)
+    part = problem.of_lines(np.arange(n_timed))
+    straight_through(part, rng=rng, seconds=min(1.0, 0.2 * seconds), epochs=1)
+    return (time.perf_counter() - began) * len(problem.inputs) / n_timed

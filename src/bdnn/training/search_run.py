@@ -1,0 +1,266 @@
+"""A search by exact one-unit moves, to be run once or in parts, with what follows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from bdnn.constraints.problem import ConstrainedProblem
+from bdnn.network import Network
+from bdnn.problem import TrainingProblem
+from bdnn.search.bounds import lower_bounds
+from bdnn.search.descent import LARGE, descend
+from bdnn.search.margin import widen_margin
+from bdnn.search.objective import Objective
+from bdnn.search.starts import Start, make_start, separating_start, straight_through
+from bdnn.search.warm_up import wait_until_ready
+from bdnn.training.base import Recorder
+from bdnn.training.choice import choose_by_validation, refit_by_validation
+from bdnn.training.constrained import run_within
+from bdnn.training.easier_start import easier_start
+from bdnn.training.pace import Pace, epoch_seconds
+
+_PHASE = "search"
+# Sweeps of the first round; every further round has twice as many, up to the last number.
+_FIRST_SWEEPS, _MOST_SWEEPS = 64, 1024
+# Share of the time for the start and again for its margins, and annealing sweeps over these.
+_START_SHARE, _START_SWEEPS = 0.25, 30
+# Share of the time for gradients where nothing else fits into it.
+_LONG_START_SHARE = 0.8
+# Sweeps without gain, per second of patience, after which a small problem is taken for exhausted.
+_QUIET_SWEEPS = 300
+# Forward passes over all samples after the last moment at which a search can stop.
+_LAST_PASSES = 6
+# A second walk from the best network with a third of its units drawn anew runs beside the first.
+_WALKS = 2
+
+
+class Search:
+    """A recorder's search with its random seeds, to be run once or in parts."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        objective: Objective,
+        start: Start,
+        patience: float,
+    ) -> None:
+        self.recorder = recorder
+        self.objective = objective
+        self.start = start
+        self.patience = patience
+        self.message = ""
+        self.is_compiled = True
+        self.first: Network | None = None
+        self.pace = Pace()
+        self._seeds = np.random.SeedSequence(recorder.budget.seed)
+
+    def spawn_seed(self) -> np.random.SeedSequence:
+        """Draw the next seed; all of a run's seeds follow from the budget's."""
+        return self._seeds.spawn(1)[0]
+
+    @property
+    def is_rushed(self) -> bool:
+        """Whether validation is to choose and there is time for a few epochs only."""
+        return self.pace.is_rushed
+
+    @property
+    def search_share(self) -> float:
+        """Part of the time for the first objective; the rest is for the others."""
+        constrained = isinstance(self.recorder.problem, ConstrainedProblem)
+        return 1.0 if len(self.objective.order) == 1 or constrained else 0.7
+
+    @property
+    def is_led_by_loss(self) -> bool:
+        """Whether the loss comes first, so that a proof of its optimality ends the search."""
+        return self.objective.order[0] == "loss"
+
+    def raise_bound(self) -> None:
+        """Take the bounds that need no solver."""
+        seconds = min(1.0, 0.1 * self.recorder.remaining)
+        for bound, origin in lower_bounds(self.recorder.problem, seconds=max(seconds, 0.01)):
+            self.recorder.improve_bound(bound, origin, "bound")
+
+    def run(self, *, seconds: float) -> str:
+        """Descend on the loss from the best start at hand; return why the search ended."""
+        recorder = self.recorder
+        self.raise_bound()
+        if isinstance(recorder.problem, ConstrainedProblem):
+            return run_within(self, recorder.problem, seconds=seconds)
+        deadline = recorder.seconds + seconds
+        levels = bool(recorder.problem.architecture.activations)
+        if not wait_until_ready(
+            lambda: recorder.heartbeat("load") or recorder.seconds > deadline, levels=levels
+        ):
+            return self._run_uncompiled()
+        self._begin(seconds)
+        if self.is_rushed:
+            return "feasible"
+        quiet = 0
+        for number, sweeps in enumerate(_rounds()):
+            left = deadline - recorder.seconds
+            if recorder.stopping or left <= 0 or (self.first is not None and self._is_slow(left)):
+                break
+            before = recorder.loss
+            done = descend(
+                recorder.problem,
+                seconds=left,
+                seed=self.spawn_seed(),
+                start=self._round_start(number, left),
+                target=recorder.target,
+                max_sweeps=sweeps,
+                restarts=1 if number == 0 else _WALKS,
+                n_jobs=recorder.budget.threads,
+                # Walks side by side report in an order that depends on the machine; what counts
+                # is then the best of them at the end of the round.
+                on_progress=self._listen if number == 0 else self._watch,
+            )
+            recorder.offer(done.network, _PHASE)
+            quiet = 0 if recorder.loss < before else quiet + done.sweeps
+            if quiet > _QUIET_SWEEPS * self.patience or recorder.is_stalled(self.patience):
+                self.message = "the search ended because more time had stopped paying"
+                return "feasible"
+        return "time limit" if recorder.remaining <= 0 else "feasible"
+
+    def _run_uncompiled(self) -> str:
+        """Train by gradients, which need no compiled code, when that was not ready in time."""
+        recorder = self.recorder
+        self.is_compiled = False
+        self.message = (
+            "the compiled search was not loaded when its time was over (the first search on a "
+            "machine compiles for about half a minute), so that only gradients trained the network"
+        )
+        if not recorder.interrupted and recorder.given is None:
+            network = straight_through(
+                recorder.problem,
+                rng=np.random.default_rng(recorder.budget.seed),
+                seconds=max(0.05, 0.5 * recorder.remaining),
+            )
+            recorder.offer(network, "gradients")
+        return "time limit"
+
+    def refine(self, *, seconds: float) -> None:
+        """Serve the objectives after the loss, which never rises by it if it comes first."""
+        recorder = self.recorder
+        reserve = _LAST_PASSES * recorder.pass_seconds
+        # A rushed run has trained nothing yet.
+        seconds = max(seconds - reserve, 0.3 * seconds) if self.is_rushed else seconds - reserve
+        if seconds <= 0 or recorder.interrupted or not self.is_compiled:
+            return
+        if isinstance(recorder.problem, ConstrainedProblem):
+            return  # margins are widened by moves that know no rules
+        training, validation = recorder.training_part, recorder.validation
+        if training is not None and validation is not None and self._compares(seconds):
+            refit_by_validation(self, training, validation, seconds)
+        elif training is None and validation is not None:
+            choose_by_validation(self, validation, seconds)
+        elif len(self.objective.order) > 1 or not self.is_led_by_loss:
+            refined = self.refined(self.best, self.objective, seconds)
+            if self.is_led_by_loss:
+                recorder.offer(refined, "margin", or_equal=True)
+            else:
+                recorder.choose(refined, "margin")
+
+    def _compares(self, seconds: float) -> bool:
+        """Whether there is time to train in several ways; a given network is just trained on."""
+        if self.recorder.given is not None:
+            return False
+        if self.pace.allows(seconds):
+            return True
+        self.message = "the time limit left no time to find out by validation how to train"
+        return False
+
+    def refined(
+        self,
+        network: Network,
+        objective: Objective,
+        seconds: float,
+        *,
+        problem: TrainingProblem | None = None,
+    ) -> Network:
+        """Improve a network's later objectives, or its only one."""
+        self.recorder.note("margin")
+        return widen_margin(
+            self.recorder.problem if problem is None else problem,
+            network,
+            seconds=seconds,
+            seed=self.spawn_seed(),
+            objectives=objective.order,
+            wanted_margin=objective.wanted_margin,
+            on_progress=lambda network, values: self.recorder.heartbeat("margin"),
+        )
+
+    def _begin(self, seconds: float) -> None:
+        """Begin with the user's network or a start, and widen its margins on the way down.
+
+        Exact descent takes any way down and soon forgets what gradients have learnt. Moves that
+        never raise the loss and widen the margin come nearly as low and generalise better.
+        """
+        recorder, order = self.recorder, self.objective.order
+        if recorder.given is not None:
+            return
+        rng = np.random.default_rng(self.spawn_seed())
+        if recorder.validation is not None and self.start == "straight_through":
+            epoch = epoch_seconds(recorder.problem, rng, seconds)
+            self.pace = Pace(epoch, seconds, _START_SHARE)
+        # More epochs do more for unseen samples than descent does, and all go into the choice.
+        if self.is_rushed or len(recorder.problem.inputs) > LARGE:
+            return
+        if order == ("loss",):
+            # Where nothing but the loss is wanted, planes that separate the classes are the end.
+            plain = separating_start(recorder.problem)
+            if plain is not None and recorder.offer(plain, _PHASE) and recorder.stopping:
+                return
+        share = _LONG_START_SHARE if self._is_slow(seconds) else _START_SHARE
+        self.first = make_start(recorder.problem, self.start, rng, seconds=share * seconds)
+        recorder.offer(self.first, _PHASE)
+        if self._is_slow(seconds):
+            self.message = "the time limit left the start alone to train so large a network"
+            return
+        if order[:2] != ("loss", "margin") or recorder.stopping:
+            return
+        widen_margin(
+            recorder.problem,
+            self.first,
+            seconds=_START_SHARE * seconds,
+            seed=self.spawn_seed(),
+            objectives=order[:2],
+            wanted_margin=self.objective.wanted_margin,
+            sweeps=_START_SWEEPS,
+            on_progress=lambda network, values: self._listen(network, values[0]),
+        )
+
+    def _is_slow(self, seconds: float) -> bool:
+        """Whether moves would be judged longer than made, so that gradients do better."""
+        return seconds < _LAST_PASSES * self.recorder.pass_seconds
+
+    def _round_start(self, number: int, seconds: float) -> Start:
+        """Where a round begins: the start, a shallow network, the best one, a random one."""
+        if number == 0 and self.first is None:
+            given = self.recorder.given
+            return self.start if given is None else given
+        if number == 1:
+            easier_start(self, seconds)
+            return self.best
+        return "random" if number % 3 == 2 else self.best
+
+    @property
+    def best(self) -> Network:
+        """The network at hand."""
+        network = self.recorder.network
+        return self.recorder.problem.constant_network() if network is None else network
+
+    def _listen(self, network: Network, loss: float) -> bool:
+        self.recorder.offer(network, _PHASE)
+        return self.recorder.heartbeat(_PHASE) or self.recorder.stopping
+
+    def _watch(self, network: Network, loss: float) -> bool:
+        return self.recorder.heartbeat(_PHASE)
+
+
+def _rounds() -> Iterator[int]:
+    sweeps = _FIRST_SWEEPS
+    while True:
+        yield sweeps
+        sweeps = min(2 * sweeps, _MOST_SWEEPS)
