@@ -219,9 +219,12 @@ def weighted_sums(inputs: FloatArray, weights: FloatArray) -> FloatArray:
         if largest and _is_on_grid(block, largest):
             np.matmul(block, columns, out=target)
             continue
-        target[:] = 0.0
+        # Units in lines and samples along them: long vectors also where units are few.
+        lines = np.ascontiguousarray(block.T)
+        total, part = np.zeros((n_units, len(block))), np.empty((n_units, len(block)))
         for j in range(n_inputs):
-            target += block[:, j, None] * columns[j]
+            total += np.multiply(columns[j][:, None], lines[j], out=part)
+        target[:] = total.T
     return sums
 
 

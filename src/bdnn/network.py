@@ -15,6 +15,9 @@ from bdnn.architecture import Architecture
 from bdnn.errors import DataError, ModelError
 from bdnn.packed import PackedTail
 
+# Values of a layer that are computed at once.
+_BLOCK_ENTRIES = 1 << 16
+
 
 @dataclass(frozen=True, eq=False)
 class Network:
@@ -98,7 +101,7 @@ class Network:
 
     def outputs(self, X: ArrayLike) -> BoolArray:
         """0/1 values of the output units, of shape (n_samples, n_outputs)."""
-        return self._forward(X)[1][-1]
+        return self._last_layer(X)[1]
 
     def scores(self, X: ArrayLike) -> FloatArray:
         """What decides between classes, of shape (n_samples, n_outputs).
@@ -107,18 +110,18 @@ class Network:
         where the output is on, so that its largest entry is an output that is on if there is one.
         With ties by ``first`` it is the output itself.
         """
-        sums, on = self._forward(X)
+        sums, on = self._last_layer(X)
         if self.architecture.ties == "first":
-            return on[-1].astype(float)
-        return sums[-1] - self.thresholds[-1]
+            return on.astype(float)
+        return sums - self.thresholds[-1]
 
     def values(self, X: ArrayLike) -> FloatArray:
-        """Numbers that identity outputs give, of shape (n_samples, n_outputs).
+        """How far outputs are above their thresholds, of shape (n_samples, n_outputs).
 
-        An output's value is its pre-activation minus its threshold, which is a bias with the sign
+        These are the numbers that identity outputs give: the threshold is a bias with the sign
         turned.
         """
-        return self._forward(X)[0][-1] - self.thresholds[-1]
+        return self._last_layer(X)[0] - self.thresholds[-1]
 
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:
         """Index of the predicted class of every sample."""
@@ -146,6 +149,19 @@ class Network:
                 f"of shape {values.shape}: check the columns."
             )
         return values
+
+    def _last_layer(self, X: ArrayLike) -> tuple[FloatArray, BoolArray]:
+        """Pre-activations and 0/1 values of the outputs."""
+        values = self._checked(X)
+        sums = np.empty((len(values), self.architecture.n_outputs))
+        on = np.empty(sums.shape, dtype=bool)
+        # Blocks of rows stay in cache from layer to layer.
+        block = max(1, _BLOCK_ENTRIES // max(self.architecture.widths))
+        for first in range(0, len(values), block):
+            rows = slice(first, first + block)
+            every_sum, every_value = self._forward(values[rows])
+            sums[rows], on[rows] = every_sum[-1], every_value[-1]
+        return sums, on
 
     def _forward(self, X: ArrayLike) -> tuple[list[FloatArray], list[NDArray[Any]]]:
         values = self._checked(X)

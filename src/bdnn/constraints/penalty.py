@@ -53,7 +53,7 @@ class Penalty:
             for t in network.thresholds:
                 total += self._sizes(t[:1] if per_layer else t)
         if self.saturated or self.maximal:
-            scores = network.preactivations(problem.inputs)[-1] - network.thresholds[-1]
+            scores = network.values(problem.inputs)
             own = np.maximum(0.0, self.wanted - scores)
             other = np.maximum(0.0, self.wanted + scores)
             total += self.saturated * float((problem.mass * own + problem.cost_on * other).sum())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Self
@@ -241,6 +242,7 @@ class BDNNClassifier(
         models: GrowingModel | None = None,
     ) -> Self:
         """Train from nothing, with labels as indices into ``classes_``."""
+        began = time.perf_counter()
         own_weight = check_weights(sample_weight, len(values))
         weight = self._weigh(labels, own_weight, fewest_classes=fewest_classes)
         architecture = self._architecture()
@@ -272,17 +274,19 @@ class BDNNClassifier(
         if isinstance(method, LocalSearch):
             method = method.for_rows(problem, self.scaler_.transform(values))
         problem = demanded(self, problem, values, labels)
+        facts = samples.describe(len(self.classes_))
         self.network_, self.result_ = method.train(
             problem,
             validation=validation,
             training_part=training_part,
-            budget=budget,
+            # What comes before the training takes seconds where samples are many.
+            budget=budget.after(time.perf_counter() - began),
             solver=self.solver,
             start=self.start,
             models=models,
             on_progress=self.callback,
         )
-        self._remember(samples, models, problem)
+        self._remember(samples, models, problem, facts)
         return self
 
     def _architecture(self) -> Architecture:

@@ -227,12 +227,11 @@ class IncrementalMixin:
         make = partial(samples.problem, architecture, self.scaler_)
         problem, validation, training_part = samples.problems(make)
         facts = samples.describe(len(self.classes_))
-        left = max(budget.seconds - (time.perf_counter() - began), 0.1 * budget.seconds)
         self.network_, self.result_ = method.train(
             problem,
             validation=validation,
             training_part=training_part,
-            budget=replace(budget, seconds=left),
+            budget=budget.after(time.perf_counter() - began),
             solver=self.solver,
             earlier=earlier,
             models=models,
@@ -246,13 +245,13 @@ class IncrementalMixin:
         samples: KnownSamples,
         models: GrowingModel | None,
         problem: TrainingProblem,
-        facts: dict[str, Any] | None = None,
+        facts: dict[str, Any],
     ) -> None:
         """Keep what :meth:`extend` and the certificate need."""
         self._samples: KnownSamples | None = samples
         # A program may be large; it is kept for those who have shown that they will continue it.
         self._models = models
-        self._data_facts = facts or samples.describe(len(self.classes_))
+        self._data_facts = facts
         self._checksum = samples.checksum()
         constrained = problem if isinstance(problem, ConstrainedProblem) else None
         self._promises: tuple[Any, ...] = tuple(constrained.promises() if constrained else ())

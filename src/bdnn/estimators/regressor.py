@@ -269,10 +269,9 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
             with threadpool_limits(budget.threads, "blas"):
                 problem = smoothed(given, self.smoothing_, np.random.default_rng(budget.seed))
         prepared = time.perf_counter() - started
-        left = max(budget.seconds - prepared, 0.01 * budget.seconds)
         self.network_, result = method.train(
             problem,
-            budget=replace(budget, seconds=left),
+            budget=budget.after(prepared),
             solver=self.solver,
             start=self.start,
             on_progress=self.callback,

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from bdnn.activation import BoolArray, FloatArray
 
+# Samples that rule out most units of most features.
+_FEW_ROWS = 1000
 # Units that measurements come in; a feature of none of them has no common unit.
 _UNITS: tuple[int, ...] = (1, 10, 100, 1000, 10**4, 10**5, *(2**e for e in range(1, 11)))
 
@@ -80,8 +82,11 @@ def _units(X: FloatArray) -> list[int | None]:
     left = np.arange(X.shape[1])
     largest = np.abs(X).max(axis=0, initial=0.0)
     for unit in _UNITS:  # smallest first, decimal before binary
-        part = X[:, left]
-        fits = (largest[left] * unit < 2.0**31) & (np.rint(part * unit) / unit == part).all(axis=0)
+        fits = largest[left] * unit < 2.0**31
+        # The first samples already tell most features that are no whole counts.
+        for part in (X[:_FEW_ROWS], X):
+            tried = left[fits]
+            fits[fits] = (np.rint(part[:, tried] * unit) / unit == part[:, tried]).all(axis=0)
         for feature in left[fits].tolist():
             found[feature] = unit
         left = left[~fits]

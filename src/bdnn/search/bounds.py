@@ -91,7 +91,7 @@ def _of_steps(problem: TrainingProblem) -> TrainingProblem:
 
 def _pattern_bound(problem: TrainingProblem, width: int) -> float:
     """Loss that is left when the outputs take at most ``2**width`` patterns."""
-    if width >= 30:
+    if width >= min(30, problem.architecture.n_outputs):  # every pattern has its place
         return problem.conflict_bound
     wanted = problem.cost_on < problem.cost_off
     # Any other pattern differs from the best one in at least one output.

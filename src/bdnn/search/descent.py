@@ -132,7 +132,10 @@ def descend(
     kept = [walk for walk in walks if walk is not None]
     first = Objective(objective.order[:1], objective.wanted_margin)
     candidates = [*(walk.best_network for walk in kept), constant]
-    network = min(candidates, key=lambda candidate: first.key(problem, candidate))
+    # A pass over all samples may take long, so that every network has one.
+    keys = [first.key(problem, candidate) for candidate in candidates]
+    best = min(range(len(candidates)), key=keys.__getitem__)
+    network, loss = candidates[best], keys[best][0]
     if len(objective.order) > 1 and not board.stopped:
         network = widen_margin(
             problem,
@@ -142,9 +145,11 @@ def descend(
             objectives=objective.order,
             wanted_margin=objective.wanted_margin,
         )
+    if objective.order != ("loss",):
+        loss = problem.loss(network)
     return DescentResult(
         network=network,
-        loss=problem.loss(network),
+        loss=loss,
         reason=board.reason,
         sweeps=sum(walk.sweeps for walk in kept),
         seconds=board.elapsed,

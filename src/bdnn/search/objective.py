@@ -117,7 +117,7 @@ def _largest_value(architecture: Architecture) -> int:
 
 def output_margins(problem: TrainingProblem, network: Network) -> FloatArray:
     """Score of every class minus the best other score, of shape (n_inputs, n_outputs)."""
-    scores = network.preactivations(problem.inputs)[-1] - network.thresholds[-1]
+    scores = network.values(problem.inputs)
     if scores.shape[1] == 1:
         return np.full_like(scores, np.inf)
     ranked = np.sort(scores, axis=1)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 
 from bdnn.errors import ModelError
+
+# Part of the time that is left for the training itself, whatever comes before it.
+_LEAST_SHARE = 0.1
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,10 @@ class Budget:
             raise ModelError(
                 f"loss_limit must be a number from 0, got {self.loss!r}: use None for none."
             )
+
+    def after(self, seconds: float) -> Budget:
+        """What is left once so many seconds are gone, at least a small share."""
+        return replace(self, seconds=max(self.seconds - seconds, _LEAST_SHARE * self.seconds))
 
 
 def is_number(value: object) -> bool:

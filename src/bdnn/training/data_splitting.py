@@ -40,7 +40,7 @@ from bdnn.training.splitting.solution import EpochSolution, EpochSolver
 # Share of the time for the epochs, where a polish follows.
 _EPOCH_SHARE = 0.5
 # Forward passes over all samples at the end.
-_LAST_PASSES = 4
+_LAST_PASSES = 8
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from bdnn.training.result import Trained
 # rest is for margins.
 _BOUND_SHARE, _TRIAL_SHARE, _GRADIENT_SHARE = 0.05, 0.35, 0.5
 # Forward passes over all samples before margins begin and after the last moment they can end at.
-_LAST_PASSES = 12
+_LAST_PASSES = 24
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ _LONG_START_SHARE = 0.8
 # Sweeps without gain, per second of patience, after which a small problem is taken for exhausted.
 _QUIET_SWEEPS = 300
 # Forward passes over all samples after the last moment at which a search can stop.
-_LAST_PASSES = 6
+_LAST_PASSES = 16
 # A second walk from the best network with a third of its units drawn anew runs beside the first.
 _WALKS = 2
 

@@ -51,17 +51,20 @@ def random_start(problem: TrainingProblem, rng: np.random.Generator) -> Network:
     shape = problem.architecture
     if shape.activations:
         return random_levels(random_start(of_steps(problem), rng), problem, rng)
-    values, weights, thresholds = problem.inputs, [], []
-    for units, kind in zip(shape.widths[1:], shape.weights, strict=True):
-        W = _random_weights((units, values.shape[1]), kind, rng)
-        sums = weighted_sums(values, W)
-        t = np.zeros(units)
+    weights: list[FloatArray] = []
+    thresholds: list[FloatArray] = []
+    widths = shape.widths
+    for fan_in, units, kind in zip(widths[:-1], widths[1:], shape.weights, strict=True):
+        W, t = _random_weights((units, fan_in), kind, rng), np.zeros(units)
         if shape.thresholds == "neuron":
-            one, two = _opposite_pairs(problem, units, rng)
-            t = 0.5 * (sums[one, np.arange(units)] + sums[two, np.arange(units)])
+            pairs = np.array(_opposite_pairs(problem, units, rng))
+            values = problem.inputs[pairs.reshape(-1)]
+            for earlier, limits in zip(weights, thresholds, strict=True):
+                values = (weighted_sums(values, earlier) >= limits).astype(float)
+            one, two = weighted_sums(values, W).reshape(2, units, units)
+            t = 0.5 * (np.diagonal(one) + np.diagonal(two))
         weights.append(W)
         thresholds.append(t)
-        values = (sums >= t).astype(float)
     return Network(shape, tuple(weights), tuple(thresholds))
 
 

@@ -239,7 +239,7 @@ def lower_outputs(problem: TrainingProblem, network: Network) -> Network:
     kind = problem.architecture.thresholds
     if kind == "zero":
         return network
-    scores = network.preactivations(problem.inputs)[-1] - network.thresholds[-1]
+    scores = network.values(problem.inputs)
     order = np.argsort(scores, axis=None)
     levels = scores.ravel()[order]
     gains = (problem.cost_off - problem.cost_on).ravel()[order]
