@@ -48,6 +48,13 @@ def test_ranges_and_units():
     assert described(X / 64)["per_unit"][0] == 64
 
 
+def test_the_last_of_many_rows_counts_for_the_unit():
+    many = np.ones((3000, 2))
+    many[-1, 1] = 0.5
+    found = described(many, np.zeros(3000, dtype=int), np.ones(3000, dtype=bool))
+    assert found["per_unit"] == [1, 10]
+
+
 @pytest.mark.parametrize("rows", [[], [0], [0, 1, 2], [4, 6, 7, 8, 11], list(range(1000))])
 def test_rows_as_text(rows):
     assert parse_rows(format_rows(np.array(rows, dtype=int))) == rows

@@ -180,3 +180,10 @@ def test_bad_budgets_are_refused(options, complaint):
     with pytest.raises(ModelError, match=f"{complaint} must be") as caught:
         Budget(**options)
     assert_one_sentence(caught.value)
+
+
+@pytest.mark.parametrize(("gone", "left"), [(0.0, 10.0), (4.0, 6.0), (9.9, 1.0), (50.0, 1.0)])
+def test_what_comes_before_a_training_takes_of_its_time_but_not_all(gone, left):
+    budget = Budget(seconds=10.0, seed=3).after(gone)
+    assert (budget.seconds, budget.seed) == (pytest.approx(left), 3)
+    assert Budget().after(gone).seconds == math.inf

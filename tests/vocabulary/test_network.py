@@ -3,6 +3,7 @@ from __future__ import annotations
 import copy
 import pickle
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -214,6 +215,23 @@ def test_inputs_of_another_shape_are_refused(shape):
     with pytest.raises(DataError, match="rows of 2 features") as caught:
         XOR.predict(np.zeros(shape))
     assert_one_sentence(caught.value)
+
+
+@pytest.mark.parametrize("weights", ["ternary", "continuous"])
+def test_many_rows_are_answered_as_one_by_one(weights):
+    rng = np.random.default_rng(0)
+    shape = Architecture.create(3, 2, hidden=(40, 30), weights=weights)
+    layers = [rng.uniform(-1, 1, size=(b, a)) for a, b in pairwise(shape.widths)]
+    if weights == "ternary":
+        layers = [np.rint(W) for W in layers]
+    network = Network(shape, tuple(layers), tuple(rng.normal(size=len(W)) for W in layers))
+    X = rng.normal(size=(5000, 3))  # several blocks
+    whole = network.outputs(X), network.scores(X), network.values(X)
+    for row in rng.choice(5000, size=200, replace=False):
+        line = X[row : row + 1]
+        alone = network.outputs(line), network.scores(line), network.values(line)
+        assert all(np.array_equal(a[row], b[0]) for a, b in zip(whole, alone, strict=True))
+    assert np.array_equal(whole[2], network.preactivations(X)[-1] - network.thresholds[-1])
 
 
 def test_no_rows_give_no_answers():
