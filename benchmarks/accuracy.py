@@ -3,9 +3,10 @@
 Ten random splits into 50 % training, 25 % validation and 25 % test samples, as in the paper's
 Tables 4 and 5. Binarized networks are trained by `BDNNClassifier` (`validation_fraction`: it shows
 how to train, and the network is then trained on both parts) and by a straight-through network of
-the same shape in torch (best epoch by validation, the same time). With `--again` there is a second
-straight-through network that is trained on both parts too, for as many epochs as were best. Every
-finished cell is appended to a file at once, so that a run can be stopped and continued.
+the same shape in torch (best epoch by validation, the same time, inputs scaled in the same way).
+With `--again` there is a second straight-through network that is trained on both parts too, for as
+many epochs as were best. Every finished cell is appended to a file at once, so that a run can be
+stopped and continued.
 """
 
 from __future__ import annotations
@@ -27,7 +28,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bdnn
+from bdnn.architecture import WeightSet
 from bdnn.experiments import load_experiment
+from bdnn.scaling import Scaler
 
 SHAPES = [(50,), (100,), (50, 50), (100, 100), (50, 50, 50), (100, 100, 100)]
 DATA = ["breast-cancer", "credit-default", "iris", "boston-housing", "digits"]
@@ -116,10 +119,10 @@ def run_cell(data, split: int, model: str, shape: tuple[int, ...], seconds: floa
         )  # fmt: skip
         return float(network.fit(X, y).score(X_test, y_test))
     X, Xv, y, yv = train_test_split(X, y, test_size=1 / 3, random_state=split)
-    scaler = StandardScaler().fit(X)
     if model.startswith(("straight", "again")):
-        X, Xv, X_test = (scaler.transform(part) for part in (X, Xv, X_test))
         kind, weights = model.split()
+        scaler = Scaler.fit(X, "auto", weights=WeightSet.parse(weights), labels=y)
+        X, Xv, X_test = (scaler.transform(part) for part in (X, Xv, X_test))
         time_each = seconds if kind == "straight" else seconds / 2
         predict, best = straight_through(X, y, Xv, yv, shape, weights, time_each, split)
         if kind == "again":

@@ -11,18 +11,21 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from bdnn.activation import FloatArray
 from bdnn.architecture import WeightSet
 from bdnn.errors import DataError, ModelError
 
-ScaleKind = Literal["standard", "minmax"]
+ScaleKind = Literal["standard", "common", "minmax"]
 
 # Integer weights gain nothing from finer inputs, and integer solvers are faster on coarse ones.
 _INTEGER_STEP = 2.0**-6
 _CONTINUOUS_STEP = 2.0**-20
 _LARGEST_SCALED = 2.0**30
+# Enough to tell two scales apart, and few enough to compare all pairs in a hundredth of a second.
+_COMPARED_SAMPLES = 1000
+_NEIGHBOURS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,8 +34,9 @@ class Scaler:
 
     Parameters
     ----------
-    kind : {"standard", "minmax"} or None
-        Zero mean and unit variance, the interval [0, 1], or inputs as they are.
+    kind : {"standard", "common", "minmax"} or None
+        Zero mean and unit variance; zero mean and one factor for all features, which keeps their
+        proportions; the interval [0, 1]; or inputs as they are.
     shift, factor : arrays of shape (n_features,)
     step : float
         Distance of neighbouring scaled values; 0 leaves them unrounded.
@@ -51,29 +55,47 @@ class Scaler:
         *,
         weights: WeightSet,
         sample_weight: FloatArray | None = None,
+        labels: NDArray[np.intp] | None = None,
     ) -> Scaler:
-        """Learn shift and factor from data, on the grid that suits the first layer's weights."""
+        """Learn shift and factor from data, on the grid that suits the first layer's weights.
+
+        With ``labels`` there is a kind ``"auto"``: the standard or the common scale, whichever
+        puts samples of one class nearer to each other.
+        """
         n_features = X.shape[1]
         if kind is None:
             return cls(None, np.zeros(n_features), np.ones(n_features), 0.0)
-        if kind not in get_args(ScaleKind):
-            raise ModelError(
-                f"scale must be 'standard', 'minmax' or None, got {kind!r}: choose one of these."
-            )
+        kinds = [*get_args(ScaleKind), *(["auto"] if labels is not None else [])]
+        if kind not in kinds:
+            listed = ", ".join(map(repr, kinds))
+            raise ModelError(f"scale must be {listed} or None, got {kind!r}: choose one of these.")
         if sample_weight is not None:
             # A sample without weight is no sample, and must not stretch a range either.
-            X, sample_weight = X[sample_weight > 0], sample_weight[sample_weight > 0]
-        if kind == "standard":
-            shift = np.average(X, axis=0, weights=sample_weight)
-            spread = np.sqrt(np.average((X - shift) ** 2, axis=0, weights=sample_weight))
-        else:
+            counted = sample_weight > 0
+            X, sample_weight = X[counted], sample_weight[counted]
+            labels = None if labels is None else labels[counted]
+        if kind == "auto":
+            assert labels is not None
+            standard, common = (
+                cls.fit(X, each, weights=weights, sample_weight=sample_weight)
+                for each in ("standard", "common")
+            )
+            return common if _is_nearer(common, standard, X, labels) else standard
+        if kind == "minmax":
             shift = X.min(axis=0)
             spread = X.max(axis=0) - shift
+        else:
+            shift = np.average(X, axis=0, weights=sample_weight)
+            spread = np.sqrt(np.average((X - shift) ** 2, axis=0, weights=sample_weight))
         # A feature whose spread is rounding noise is constant; it must not be blown up. The
         # smallest normal number is the smallest one with a finite inverse.
         noise = 8 * np.finfo(float).eps * np.abs(X).max(axis=0, initial=0.0)
         noise = np.maximum(noise, np.finfo(float).tiny)
-        factor = 1.0 / np.where(spread > noise, spread, 1.0)
+        varying = spread > noise
+        if kind == "common" and varying.any():
+            largest = spread.max()  # taken out, so that no square overflows
+            spread[varying] = largest * np.sqrt(np.mean((spread[varying] / largest) ** 2))
+        factor = 1.0 / np.where(varying, spread, 1.0)
         step = _INTEGER_STEP if weights.integer else _CONTINUOUS_STEP
         return cls(kind, shift, factor, step)  # type: ignore[arg-type]
 
@@ -92,6 +114,36 @@ class Scaler:
             np.rint(scaled, out=scaled)
             scaled *= self.step
         return scaled
+
+
+def _is_nearer(one: Scaler, other: Scaler, X: FloatArray, labels: NDArray[np.intp]) -> bool:
+    """Whether near neighbours are more often of one class by the first scaler than by the second.
+
+    What a feature's unit means cannot be seen from the feature. Pixels and lengths have one unit,
+    and features that hardly vary deserve little weight; a price beside a percentage does not, and
+    its larger numbers mean nothing.
+    """
+    some = np.unique(np.linspace(0, len(X) - 1, _COMPARED_SAMPLES).astype(np.intp))
+    # Each sample once, so that weights count as repetitions do.
+    X, labels = X[some], labels[some]
+    distinct = np.unique(np.column_stack([X, labels]), axis=0, return_index=True)[1]
+    X, labels = X[distinct], labels[distinct]
+    return _agreement(one.transform(X), labels) > _agreement(other.transform(X), labels)
+
+
+def _agreement(scaled: FloatArray, labels: NDArray[np.intp]) -> float:
+    """Share of the nearest neighbours of samples that are of the sample's class.
+
+    Written by hand, because the neighbours of scikit-learn take longer to import than most fits.
+    """
+    count = min(_NEIGHBOURS, len(scaled) - 1)
+    if count < 1:
+        return 0.0
+    squares = np.einsum("ij,ij->i", scaled, scaled)
+    distances = squares[:, None] + squares - 2 * (scaled @ scaled.T)
+    np.fill_diagonal(distances, np.inf)
+    nearest = np.argpartition(distances, count - 1, axis=1)[:, :count]
+    return float(np.mean(labels[nearest] == labels[:, None]))
 
 
 @dataclass(frozen=True, eq=False)

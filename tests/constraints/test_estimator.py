@@ -53,8 +53,8 @@ def test_groups_of_samples_survive_merging_and_scaling():
 
 
 def test_rows_that_must_be_right():
-    odd = np.flatnonzero(fit(mip_gap=0.9).predict(X) != Y)[:1]
-    model = fit(constraints=MustClassify(odd), mip_gap=0.9)
+    odd = np.flatnonzero(fit(mip_gap=0.9, scale="standard").predict(X) != Y)[:1]
+    model = fit(constraints=MustClassify(odd), mip_gap=0.9, scale="standard")
     assert (model.predict(X[odd]) == Y[odd]).all()
 
 

@@ -195,7 +195,7 @@ def test_balanced_weights_are_those_of_scikit_learn():
     assert model.predict(X[:1])[0] == 0
 
 
-@pytest.mark.parametrize("scale", ["standard", "minmax", None])
+@pytest.mark.parametrize("scale", ["auto", "standard", "common", "minmax", None])
 def test_a_weight_counts_like_repetition(scale):
     X, y = blobs(n_samples=10)
     X = np.rint(4 * X) / 4
@@ -204,6 +204,17 @@ def test_a_weight_counts_like_repetition(scale):
     repeated = small(scale=scale).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
     assert weighted.result_.loss == repeated.result_.loss
     assert weighted.network_ == repeated.network_
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_the_scale_is_chosen_by_neighbours_and_fixed_where_it_is_the_unit_of_a_radius():
+    data = bdnn.datasets.load("iris")
+    options = {"hidden": (2,), "method": "descent", "time_limit": 1, "random_state": 0}
+    assert bdnn.BDNNClassifier(**options).fit(data.X, data.y).scaler_.kind == "common"
+    millimetres = data.X * [1, 1000, 1, 1]
+    assert bdnn.BDNNClassifier(**options).fit(millimetres, data.y).scaler_.kind == "standard"
+    options = {**options, "method": "auto", "robust_radius": 0.1}
+    assert bdnn.BDNNClassifier(**options).fit(data.X, data.y).scaler_.kind == "standard"
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

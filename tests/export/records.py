@@ -77,7 +77,7 @@ def any_record(rng):
         weights=names if rng.random() < 0.5 else names[0],
         thresholds=str(rng.choice(["neuron", "neuron", "layer", "zero"])),
         ties=str(rng.choice(["score", "first"])),
-        scale=[None, "standard", "minmax"][rng.integers(3)],
+        scale=[None, "standard", "minmax", "common"][rng.integers(4)],
     )
 
 
@@ -93,7 +93,7 @@ def level_record(rng):
         weights=[str(rng.choice(WEIGHTS)), *rng.choice(WEIGHTS[1:5], depth).tolist()],
         thresholds=str(rng.choice(["neuron", "neuron", "layer", "zero"])),
         ties=str(rng.choice(["score", "first"])),
-        scale=[None, "standard", "minmax"][rng.integers(3)],
+        scale=[None, "standard", "minmax", "common"][rng.integers(4)],
         activation=[rules[rng.integers(4)], *(rules[rng.integers(5)] for _ in range(depth - 1))],
     )
 

@@ -12,7 +12,7 @@ from tests.sentences import assert_one_sentence
 from tests.strategies import arrays, dyadic
 
 TERNARY, CONTINUOUS = WeightSet.parse("ternary"), WeightSet.parse("continuous")
-KINDS = ("standard", "minmax")
+KINDS = ("standard", "common", "minmax")
 
 
 def fit(X, kind="standard", weights=CONTINUOUS, sample_weight=None):
@@ -33,6 +33,53 @@ def test_minmax_gives_the_unit_interval():
     scaled = fit(X, "minmax").transform(X)
     assert scaled.min(axis=0).tolist() == [0.0, 0.0]
     assert scaled.max(axis=0).tolist() == [1.0, 1.0]
+
+
+def test_common_keeps_proportions():
+    X = np.random.default_rng(0).normal(5.0, [1.0, 3.0, 0.0], size=(500, 3))
+    scaler = fit(X, "common")
+    assert scaler.factor[0] == scaler.factor[1]
+    spread = scaler.transform(X)[:, :2].std(axis=0)
+    np.testing.assert_allclose(spread, X[:, :2].std(axis=0) * scaler.factor[0], atol=2e-6)
+    assert np.mean(spread**2) == pytest.approx(1.0, abs=1e-5)
+
+
+def two_features(spread_of_noise):
+    """A feature that tells the class, and one that does not, as wide as is asked for."""
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 2
+    noise = spread_of_noise * rng.normal(size=200)
+    return np.column_stack([2.0 * y + rng.normal(size=200), noise]), y
+
+
+@pytest.mark.parametrize(("spread", "kind"), [(0.1, "common"), (100.0, "standard")])
+def test_auto_takes_the_scale_that_puts_a_class_together(spread, kind):
+    X, y = two_features(spread)
+    chosen = Scaler.fit(X, "auto", weights=TERNARY, labels=y)
+    expected = fit(X, kind, TERNARY)
+    assert chosen.kind == kind
+    assert np.array_equal(chosen.factor, expected.factor)
+
+
+def test_auto_needs_labels():
+    with pytest.raises(ModelError, match="'standard', 'common', 'minmax' or None, got 'auto'"):
+        fit([[1.0], [2.0]], "auto")
+
+
+@pytest.mark.parametrize("n_samples", [1, 2, 6, 3000])
+@pytest.mark.parametrize("n_classes", [1, 2])
+def test_auto_takes_any_number_of_samples(n_samples, n_classes):
+    X = np.random.default_rng(0).normal(size=(n_samples, 2))
+    labels = np.arange(n_samples) % n_classes
+    assert Scaler.fit(X, "auto", weights=TERNARY, labels=labels).kind in ("standard", "common")
+
+
+def test_auto_does_not_look_at_samples_without_weight():
+    X, y = two_features(0.1)
+    far, labels = np.vstack([X, 1e6 * np.eye(2)]), np.append(y, [0, 1])
+    weight = np.append(np.ones(len(X)), [0.0, 0.0])
+    chosen = Scaler.fit(far, "auto", weights=TERNARY, labels=labels, sample_weight=weight)
+    assert np.array_equal(chosen.factor, fit(X, "common", TERNARY).factor)
 
 
 def test_none_leaves_inputs_as_they_are():

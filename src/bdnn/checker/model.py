@@ -160,7 +160,7 @@ def _model(content: dict[str, Any]) -> CheckedModel:
         layers.append(Layer(weights, limits, kind, values, fixed))
     _require(shape["ties"] in ("score", "first"), "unknown rule for ties")
     _require(shape["thresholds"] in ("neuron", "layer", "zero"), "unknown kind of thresholds")
-    _require(scaler["kind"] in ("standard", "minmax", None), "unknown scaler")
+    _require(scaler["kind"] in ("standard", "common", "minmax", None), "unknown scaler")
     (step,) = _numbers([scaler["step"]], 1)
     _require(step >= 0, "the scaler's step is negative")
     factor = [float(v) for v in _numbers(scaler["factor"], widths[0])]

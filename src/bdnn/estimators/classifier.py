@@ -81,8 +81,10 @@ class BDNNClassifier(
         ``Auto(objectives=("margin",))`` configure.
     solver : str or solver object, default "auto"
         ``"cpsat"``, ``"highs"``, ``"scip"``, ``"gurobi"``, or whichever suits the model.
-    scale : {"standard", "minmax"} or None, default "standard"
-        Scaling of the inputs, part of the model.
+    scale : {"auto", "standard", "common", "minmax"} or None, default "auto"
+        Scaling of the inputs, part of the model: unit variance, one factor for all features, or the
+        unit interval. ``"auto"`` takes one of the first two, by which near neighbours are more
+        often of one class; with ``robust_radius``, whose unit it is, the first.
     time_limit : float, default 60
         Seconds after which the best network so far is returned.
     mip_gap : float, default 0
@@ -161,7 +163,7 @@ class BDNNClassifier(
         activation: str | Activation | Sequence[str | Activation] = "step",
         method: str | AbstractMethod = "auto",
         solver: str | AbstractSolver = "auto",
-        scale: str | None = "standard",
+        scale: str | None = "auto",
         time_limit: float = 60.0,
         mip_gap: float = 0.0,
         node_limit: int | None = None,
@@ -251,8 +253,13 @@ class BDNNClassifier(
         if self.solver != "auto":
             get_solver(self.solver).check_available()
         self.input_names_ = choose_names(self, feature_names)
+        fixed_unit = self.scale == "auto" and self.robust_radius is not None
         self.scaler_ = Scaler.fit(
-            values, self.scale, weights=architecture.weights[0], sample_weight=weight
+            values,
+            "standard" if fixed_unit else self.scale,
+            weights=architecture.weights[0],
+            sample_weight=weight,
+            labels=labels,
         )
         held_out = self._held_out(labels, budget.seed)
         robust = RobustTraining.create(

@@ -275,7 +275,7 @@ class IncrementalMixin:
             )
         architecture = self._architecture()
         kept = self.network_.architecture
-        if architecture != kept or self.scale != self.scaler_.kind:
+        if architecture != kept or self.scale not in ("auto", self.scaler_.kind):
             raise ModelError(
                 f"extend keeps the network {kept} with scale {self.scaler_.kind!r}, got parameters "
                 f"for {architecture} with scale {self.scale!r}: set them back or fit anew."

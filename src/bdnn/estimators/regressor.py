@@ -93,7 +93,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BaseEstimator):  # type: i
         lets a solver go on where the problem is small.
     solver : str or solver object, default "auto"
         ``"scip"`` and ``"gurobi"`` take squares as they are, ``"highs"`` by tangents.
-    scale : {"standard", "minmax"} or None, default "standard"
+    scale : {"standard", "common", "minmax"} or None, default "standard"
         Scaling of the inputs, part of the model.
     time_limit : float, default 60
         Seconds after which the best network so far is returned.

@@ -219,7 +219,7 @@ def _record(data: dict[str, Any]) -> ModelRecord:
     scaler = Scaler(
         scale["kind"], _numbers(scale["shift"]), _numbers(scale["factor"]), float(scale["step"])
     )
-    _require(scaler.kind in ("standard", "minmax", None), "unknown scaler")
+    _require(scaler.kind in ("standard", "common", "minmax", None), "unknown scaler")
     _require(
         scaler.shift.shape == scaler.factor.shape == (architecture.n_features,)
         and math.isfinite(scaler.step)

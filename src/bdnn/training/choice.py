@@ -70,7 +70,10 @@ def refit_by_validation(
         return
     if found is not None:
         recipe, expected = found
-        most = _WORSE * expected + _MUCH_WORSE
+        whole = recorder.problem
+        same = loss_per_mass(whole, whole.constant_network())
+        # Nearer to what is usual than to a network that says the same for all inputs.
+        most = min(_WORSE * expected + _MUCH_WORSE, max(expected, (expected + same) / 2))
         for _ in range(_DRAWS):
             left = ends - recorder.seconds
             trials = Trials(search, recorder.problem, validation, left)

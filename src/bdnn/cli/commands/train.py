@@ -95,7 +95,12 @@ def train(
     parity: asked.Parity = None,
     opportunity: asked.Opportunity = None,
     solver: Annotated[str, typer.Option(help="auto, or one of 'bdnn solvers'.")] = "auto",
-    scale: Annotated[str, typer.Option(help="standard, minmax or none.")] = "standard",
+    scale: Annotated[
+        str,
+        typer.Option(
+            help="auto (for regression the same as standard), standard, common, minmax or none."
+        ),
+    ] = "auto",
     time_limit: Annotated[float, typer.Option(help="Seconds.")] = 60.0,
     gap: Annotated[float, typer.Option(help="Relative gap that is good enough.")] = 0.0,
     loss_limit: Annotated[
@@ -239,7 +244,7 @@ def train(
             ridge=parse_amount("ridge", ridge),
             smoothing=parse_amount("smoothing", smoothing),
             solver=solver,
-            scale=None if scale == "none" else scale,
+            scale={"none": None, "auto": "standard"}.get(scale, scale),
             time_limit=time_limit,
             mip_gap=gap,
             loss_limit=loss_limit,
