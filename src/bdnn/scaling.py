@@ -35,8 +35,8 @@ class Scaler:
     Parameters
     ----------
     kind : {"standard", "common", "minmax"} or None
-        Zero mean and unit variance; zero mean and one factor for all features, which keeps their
-        proportions; the interval [0, 1]; or inputs as they are.
+        Zero mean and unit variance; zero mean and one power of two for all features, which keeps
+        their proportions; the interval [0, 1]; or inputs as they are.
     shift, factor : arrays of shape (n_features,)
     step : float
         Distance of neighbouring scaled values; 0 leaves them unrounded.
@@ -94,7 +94,9 @@ class Scaler:
         varying = spread > noise
         if kind == "common" and varying.any():
             largest = spread.max()  # taken out, so that no square overflows
-            spread[varying] = largest * np.sqrt(np.mean((spread[varying] / largest) ** 2))
+            usual = largest * np.sqrt(np.mean((spread[varying] / largest) ** 2))
+            # A power of two keeps whole numbers evenly spaced on the grid.
+            spread[varying] = 2.0 ** np.rint(np.log2(usual))
         factor = 1.0 / np.where(varying, spread, 1.0)
         step = _INTEGER_STEP if weights.integer else _CONTINUOUS_STEP
         return cls(kind, shift, factor, step)  # type: ignore[arg-type]
