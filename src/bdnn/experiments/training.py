@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdnn.activation import FloatArray
+from bdnn.architecture import WeightSet
 from bdnn.errors import BDNNError
 from bdnn.experiments.experiment import Method
 from bdnn.experiments.fields import Fields
+from bdnn.scaling import Scaler
 
 Labels = NDArray[np.intp]
 
@@ -25,7 +27,7 @@ _DNN_DEFAULTS: dict[str, Any] = {
     "epochs": 20,
     "batch_size": 64,
     "learning_rate": 0.001,
-    "scale": "standard",
+    "scale": "auto",
     "refit": False,
 }
 
@@ -172,17 +174,17 @@ def fit_dnn(
     from sklearn.model_selection import train_test_split
     from sklearn.neural_network import MLPClassifier
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import FunctionTransformer, StandardScaler
+    from sklearn.preprocessing import FunctionTransformer
     from sklearn.utils import check_random_state
 
     wanted = {**_DNN_DEFAULTS, **settings}
-    scaler = StandardScaler() if wanted["scale"] == "standard" else FunctionTransformer()
     classes = np.unique(y)
     known = X, y
     X_val, y_val = X[:0], y[:0]
     if validation:
         X, X_val, y, y_val = train_test_split(X, y, test_size=validation, random_state=seed)
-    inputs, held_out = scaler.fit_transform(X), scaler.transform(X_val) if len(X_val) else X_val
+    scaler = _dnn_scaler(wanted["scale"], X, y)
+    inputs, held_out = scaler.transform(X), scaler.transform(X_val)
 
     def begun(n_samples: int) -> Any:
         return MLPClassifier(
@@ -212,11 +214,19 @@ def fit_dnn(
                 best, kept, n_epochs = error, copy.deepcopy(network), epoch + 1
     if wanted["refit"] and validation:
         X, y = known
-        inputs, kept = scaler.fit_transform(X), begun(len(X))
+        scaler = _dnn_scaler(wanted["scale"], X, y)
+        inputs, kept = scaler.transform(X), begun(len(X))
         for _ in range(n_epochs):
             _one_epoch(kept, inputs, y, classes)
     facts = {"train_accuracy": 100 * float(kept.score(inputs, y))}
-    return Fitted(make_pipeline(scaler, kept), facts, {}, curves)
+    scaling = FunctionTransformer(scaler.transform)
+    return Fitted(make_pipeline(scaling, kept), facts, {}, curves)
+
+
+def _dnn_scaler(scale: str, X: FloatArray, y: Labels) -> Scaler:
+    """Scale inputs as those of binarized networks."""
+    kind = None if scale == "none" else scale
+    return Scaler.fit(X, kind, weights=WeightSet.parse("continuous"), labels=y)
 
 
 def _one_epoch(network: Any, inputs: FloatArray, y: Labels, classes: Labels) -> None:

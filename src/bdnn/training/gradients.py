@@ -122,7 +122,7 @@ class _Course:
             wanted_margin=self.margin,
             on_progress=lambda found, values: recorder.heartbeat("margin"),
         )
-        if judge is not None and judge.error(wider) > judge.error(network):
+        if judge is not None and not _is_as_good(wider, network, judge):
             return False
         recorder.choose(wider, "margin")
         return True
@@ -140,6 +140,17 @@ class _Course:
         )
         recorder.choose(network, "gradients")
         return network
+
+
+def _is_as_good(wider: Network, network: Network, judge: TrainingProblem) -> bool:
+    """Whether a network with wider margins is worse by no more than a standard error.
+
+    Few samples cannot tell small differences, and the margin is what keeps its accuracy under noise
+    that these samples do not have.
+    """
+    error = judge.error(network)
+    deviation = np.sqrt(error * (1.0 - error) / judge.mass.sum())
+    return bool(judge.error(wider) <= error + deviation)
 
 
 def _wide_margin(architecture: Architecture) -> float:
