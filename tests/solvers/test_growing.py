@@ -30,6 +30,19 @@ def test_growing_equals_solving_at_once(seed):
     assert vertex.bound_prices == pytest.approx(-answer.upper.marginals)
 
 
+def test_other_costs_have_the_solution_of_another_program():
+    rng = np.random.default_rng(0)
+    rows, limits = rng.uniform(0.1, 2, size=(4, 3)), rng.uniform(0.5, 2, size=4)
+    program = GrowingProgram()
+    program.add_variables(-np.ones(3), np.full(3, np.inf), np.zeros((0, 3)))
+    program.add_rows(rows, limits)
+    program.solve()
+    for costs in -rng.uniform(0.1, 1, size=(5, 3)):
+        program.change_costs(costs)
+        answer = linprog(costs, A_ub=rows, b_ub=limits)
+        assert program.solve().value == pytest.approx(answer.fun)
+
+
 def test_another_number_of_threads_before_is_no_obstacle():
     plain = Program()
     x = plain.add_variables("x", (2,), upper=1.0)

@@ -60,8 +60,8 @@ class UnitTable:
         self.n_vectors = _half(kind, n_features)
         vectors = islice(product(kind.values[::-1], repeat=n_features), self.n_vectors)
         shape = (self.n_vectors, self.n_inputs)
-        self._order = np.empty(shape, dtype=np.uint16)
-        self._is_cut = np.ones((self.n_vectors, self.n_inputs + 1), dtype=bool)
+        self.order = np.empty(shape, dtype=np.uint16)
+        self.is_cut = np.ones((self.n_vectors, self.n_inputs + 1), dtype=bool)
         self._places = np.empty(shape[::-1], dtype=np.int16)
         size, done = max(1, _CHUNK // self.n_inputs), 0
         while time.perf_counter() < deadline and len(W := np.array(list(islice(vectors, size)))):
@@ -69,8 +69,8 @@ class UnitTable:
             order = np.argsort(sums, axis=1)
             ranked = np.take_along_axis(sums, order, axis=1)
             part = slice(done, done + len(W))
-            self._order[part] = order
-            self._is_cut[part, 1:-1] = ranked[:, 1:] != ranked[:, :-1]
+            self.order[part] = order
+            self.is_cut[part, 1:-1] = ranked[:, 1:] != ranked[:, :-1]
             self._places[order.T, np.arange(done, done + len(W))] = np.arange(self.n_inputs)[
                 :, None
             ]
@@ -105,7 +105,7 @@ class UnitTable:
         """
         values = np.empty(len(domain.vectors), dtype=np.int64)
         cuts = np.empty(len(domain.vectors), dtype=np.int64)
-        _best_cuts(self._order, self._is_cut, *domain, gains, values, cuts)
+        _best_cuts(self.order, self.is_cut, *domain, gains, values, cuts)
         return values, cuts
 
     def is_empty(self, values: Indices) -> bool:
@@ -115,14 +115,14 @@ class UnitTable:
     def pattern(self, vector: int, cut: int) -> BoolArray:
         """Where the unit of a weight vector and a cut is on."""
         on = np.zeros(self.n_inputs, dtype=bool)
-        order = self._order[vector]
+        order = self.order[vector]
         on[order[cut:] if cut >= 0 else order[: -1 - cut]] = True
         return on
 
     def decided(self, domain: Domain) -> tuple[BoolArray, BoolArray]:
         """At which inputs all units of a domain are on, and at which all are off."""
         can = np.zeros((2, self.n_inputs), dtype=bool)
-        _possible(self._order, self._is_cut, *domain, can)
+        _possible(self.order, self.is_cut, *domain, can)
         return ~can[0], ~can[1]
 
 

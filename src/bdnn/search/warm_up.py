@@ -82,10 +82,11 @@ _LEVELS = BackgroundLoad(_run_every_level, name="bdnn-compile-levels")
 _REGRESSION = BackgroundLoad(_run_regression, name="bdnn-compile-regression")
 
 if __name__ == "__main__":
-    from bdnn.search import certified, constrained, unit_table
+    from bdnn.search import certified, constrained, served_units, unit_table
 
     wait_until_ready(lambda: False, levels=True)
     wait_for_regression(lambda: False)
     constrained.MOVES.wait(lambda: False)
     certified.MOVES.wait(lambda: False)
     unit_table.KERNELS.wait(lambda: False)
+    served_units.KERNELS.wait(lambda: False)

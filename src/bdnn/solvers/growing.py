@@ -49,6 +49,11 @@ class GrowingProgram:
         lowest = np.full(len(limits), -np.inf)
         self._model.addRows(len(limits), lowest, np.asarray(limits, dtype=float), *_parts(matrix))
 
+    def change_costs(self, costs: FloatArray) -> None:
+        """Give all variables other costs."""
+        places = np.arange(len(costs), dtype=np.int32)
+        self._model.changeColsCost(len(costs), places, np.asarray(costs, dtype=float))
+
     def solve(self) -> Vertex:
         """Continue from the last solution."""
         self._model.run()

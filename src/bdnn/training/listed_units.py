@@ -10,6 +10,7 @@ thresholds only leave out networks, and the bound holds for them as well.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -17,8 +18,10 @@ import numpy as np
 
 from bdnn.architecture import Architecture
 from bdnn.problem import TrainingProblem
+from bdnn.search.served_units import KERNELS
 from bdnn.search.unit_table import UnitTable, is_listable
 from bdnn.training.pattern_master import output_rules
+from bdnn.training.unit_elimination import is_error_certain
 from bdnn.training.unit_search import UnitSearch
 
 # Five units have dozens of rules, unless outputs of weights -1, 0 and 1 only count units.
@@ -77,11 +80,20 @@ def unit_bound(
     table = UnitTable(problem.inputs[rows], kind, deadline=deadline)
     if not table.is_complete:
         return UnitBound(base, 0, False)
+    rules = output_rules(problem.architecture)
+    n_units = sum(problem.architecture.hidden)
+    if n_units > _MOST_UNITS:
+        # Beyond four units branching gets nowhere, and a first error is all that is proven.
+        errs = KERNELS.wait(lambda: time.perf_counter() > deadline) and all(
+            is_error_certain(table, gains[rows] > 0, n_units, rule.threshold, deadline)
+            for rule in sorted(rules, key=lambda rule: -abs(2 * rule.threshold - n_units - 1))
+        )
+        return UnitBound(base + 2.0 * float(weight.min()) * errs, 0, False)
     search = UnitSearch(
         table,
         gains[rows] > 0,
         weight // unit,
-        output_rules(problem.architecture),
+        rules,
     )
 
     def raised(level: int) -> bool:

@@ -1,0 +1,186 @@
+"""Units as columns of inputs that they serve, and prices of inputs.
+
+A unit serves an input where it is on and should be, or is off and should be.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdnn.activation import BoolArray
+from bdnn.architecture import WeightSet
+from bdnn.search.background import BackgroundLoad
+from bdnn.search.kernels.backend import compiled
+from bdnn.search.unit_table import Indices, UnitTable
+
+Served = NDArray[np.uint8]
+Prices = NDArray[np.int32]
+FloatPrices = NDArray[np.float32]
+
+_MOST_UNITS = 200_000
+# How much of every direction is new, the excess that steps aim at, and the least price.
+_NEW, _AIM, _LEAST = 0.2, 0.005, 2e-5
+
+
+def collect_units(table: UnitTable, wanted: BoolArray, prices: Prices, least: int) -> Served | None:
+    """List all units that serve inputs of a total price of at least ``least``, one per column.
+
+    Cuts that serve less than the next one of their weight vector are left out.
+
+    Parameters
+    ----------
+    table : UnitTable
+    wanted : array of bool, one per input
+        Whether units should be on.
+    prices : array of int, one per input
+    least : int
+
+    Returns
+    -------
+    array of 0 and 1 with one line per input; None if there are too many
+    """
+    gains = np.where(wanted, prices, -prices).astype(np.int64)
+    found = np.empty((_MOST_UNITS, 2), dtype=np.int64)
+    needed = least - int(prices[~wanted].sum(dtype=np.int64))
+    count = _find_cuts(table.order, table.is_cut, wanted, gains, needed, found)
+    if count > _MOST_UNITS:
+        return None
+    served = np.empty((table.n_inputs, count), dtype=np.uint8)
+    _write_served(table.order, wanted, found[:count], served)
+    return served
+
+
+@compiled
+def _find_cuts(
+    order: NDArray[np.uint16],
+    is_cut: BoolArray,
+    wanted: BoolArray,
+    gains: Indices,
+    least: int,
+    found: Indices,
+) -> int:
+    """List vectors and cuts as :meth:`UnitTable.best` writes them; return how many there are."""
+    n_vectors, n_inputs = order.shape
+    total = gains.sum()
+    count = 0
+    for k in range(n_vectors):
+        below, last = 0, 0
+        for q in range(n_inputs + 1):
+            if is_cut[k, q]:
+                # Which kinds of inputs lie between this cut and its neighbours.
+                on_before, off_before = q == 0, q == 0
+                for p in range(last, q):
+                    on_before |= wanted[order[k, p]]
+                    off_before |= not wanted[order[k, p]]
+                on_after, off_after = q == n_inputs, q == n_inputs
+                p = q
+                while p < n_inputs and (p == q or not is_cut[k, p]):
+                    on_after |= wanted[order[k, p]]
+                    off_after |= not wanted[order[k, p]]
+                    p += 1
+                last = q
+                for is_below in range(2):
+                    if is_below:
+                        value, cut, is_best = below, -1 - q, on_before and off_after
+                    else:
+                        value, cut, is_best = total - below, q, off_before and on_after
+                    if is_best and value >= least:
+                        if count < len(found):
+                            found[count, 0], found[count, 1] = k, cut
+                        count += 1
+            if q < n_inputs:
+                below += gains[order[k, q]]
+    return count
+
+
+@compiled
+def _write_served(
+    order: NDArray[np.uint16], wanted: BoolArray, found: Indices, served: Served
+) -> None:
+    for column in range(len(found)):
+        line, cut = order[found[column, 0]], found[column, 1]
+        for q in range(len(line)):
+            is_on = q >= cut if cut >= 0 else q < -1 - cut
+            served[line[q], column] = is_on == wanted[line[q]]
+
+
+@compiled
+def served_prices(served: Served, prices: Prices) -> Prices:
+    """Total price of what each unit serves."""
+    totals = np.zeros(served.shape[1], dtype=np.int32)
+    for i in range(len(prices)):
+        if prices[i]:
+            price, line = prices[i], served[i]
+            for column in range(len(line)):
+                totals[column] += price * np.int32(line[column])
+    return totals
+
+
+@compiled
+def climb(
+    served: Served, needs: FloatPrices, n_units: int, prices: FloatPrices, n_steps: int
+) -> bool:
+    """Look for prices by which needs exceed what so many units serve, by steps of subgradients.
+
+    Parameters
+    ----------
+    served : array of 0 and 1, shape (n_inputs, n_units)
+    needs : array, one per input
+    n_units : int
+    prices : array, one per input
+        Where to begin; overwritten.
+    n_steps : int
+
+    Returns
+    -------
+    bool
+        Whether there is an excess, up to rounding.
+    """
+    n_inputs, n_columns = served.shape
+    direction = np.zeros(n_inputs, dtype=np.float32)
+    values = np.empty(n_columns, dtype=np.float32)
+    for step in range(n_steps):
+        prices /= prices.sum()
+        values[:] = 0
+        for i in range(n_inputs):
+            if prices[i] > 0:
+                price, line = prices[i], served[i]
+                for column in range(n_columns):
+                    values[column] += price * np.float32(line[column])
+        best = np.argmax(values)
+        excess = np.float32(0)
+        for i in range(n_inputs):
+            excess += prices[i] * needs[i]
+        excess -= np.float32(n_units) * values[best]
+        if excess > np.float32(_AIM / 20):
+            return True
+        length = np.float32(0)
+        share = np.float32(1.0 if step == 0 else _NEW)
+        for i in range(n_inputs):
+            slope = needs[i] - np.float32(n_units) * np.float32(served[i, best])
+            direction[i] += share * (slope - direction[i])
+            length += direction[i] * direction[i]
+        size = (np.float32(_AIM) - excess) / max(length, np.float32(1e-9))
+        total = np.float32(0)
+        for i in range(n_inputs):
+            prices[i] += size * direction[i]
+            if prices[i] < np.float32(_LEAST):
+                prices[i] = 0
+            total += prices[i]
+        if total <= 0:
+            prices[:] = 1
+    return False
+
+
+def _load() -> None:
+    """Compile or load all this, for two inputs."""
+    table = UnitTable(np.array([[0.0], [1.0]]), WeightSet.parse("ternary"))
+    wanted = np.array([True, False])
+    served = collect_units(table, wanted, np.ones(2, dtype=np.int32), 0)
+    if served is not None:
+        served_prices(served, np.ones(2, dtype=np.int32))
+        climb(served, np.ones(2, dtype=np.float32), 1, np.ones(2, dtype=np.float32), 1)
+
+
+KERNELS = BackgroundLoad(_load, name="bdnn-compile-served")

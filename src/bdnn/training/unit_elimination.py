@@ -1,0 +1,212 @@
+"""Proofs that every network of few units errs, by striking units off a list of all of them.
+
+A rule that counts units needs so many of them to serve an input: ``k`` of ``n`` on where the output
+should be 1, ``n - k + 1`` off where it should be 0. For prices ``p >= 0`` of the inputs ``v(u)``
+is the total price of what unit u serves. Of ``r`` units that together meet the needs
+
+    sum_i need_i p_i  <=  v(u_1) + ... + v(u_r)  <=  v(u) + (r - 1) max v
+
+holds for each unit u among them. So prices strike off all units of a smaller ``v(u)``, and where
+even ``r max v`` is too small there is no network. What is left is tried: the unit of the largest v
+is taken, and the same is asked of the other units and the needs that it leaves. Prices that refute
+this mostly strike off many more units. Subgradients or a linear program propose prices; what these
+prove is computed in integers over all units that are left.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdnn.activation import BoolArray
+from bdnn.search.served_units import Prices, Served, climb, collect_units, served_prices
+from bdnn.search.unit_table import UnitTable
+from bdnn.training.price_program import DENOMINATOR, PriceProgram, to_prices
+
+Needs = NDArray[np.int64]
+
+_MOST_ROUNDS = 40
+_FIRST_UNITS, _UNITS_PER_ROUND = 60, 12
+# Prices are sought for some of the units, and then for those too that they forgot.
+_SHORT_LIST, _FORGOTTEN = 1500, 60
+_CLIMBS, _STEPS = 20, 800
+# Share of the units that is left when they are copied and better prices are sought for them.
+_LEFT = 0.7
+# What a linear program may still gain is not worth another round.
+_CLOSE = 1e-4 * DENOMINATOR
+
+
+class OutOfTimeError(Exception):
+    """Nothing is proven so far."""
+
+
+class Elimination:
+    """A list of units, from which those are struck off that no network without an error has.
+
+    Parameters
+    ----------
+    served : array of 0 and 1, shape (n_inputs, n_units)
+    needs : array of int, one per input
+        How many units must serve an input, at least 1.
+    n_units : int
+        Units of the network.
+    deadline : float
+        Moment of ``time.perf_counter``.
+    """
+
+    def __init__(self, served: Served, needs: Needs, n_units: int, deadline: float) -> None:
+        self.served, self.needs, self.n_units, self.deadline = served, needs, n_units, deadline
+        self.program = PriceProgram(len(needs))
+        self.prices = np.ones(len(needs), dtype=np.float32)
+        self.listed = np.zeros(0, dtype=np.intp)
+
+    def is_refuted(self) -> bool:
+        """Tell whether no network is without an error; raise an error where time runs out."""
+        if (self.needs > self.n_units).any():
+            return True
+        self._keep(self.served[self.needs == self.n_units].all(axis=0))
+        if not self.served.shape[1]:
+            return True
+        if self.n_units == 1:
+            return False
+        step = max(1, self.served.shape[1] // _FIRST_UNITS)
+        self.program.add(self.served[:, ::step])
+        while self.served.shape[1]:
+            alive = np.ones(self.served.shape[1], dtype=bool)
+            prices = self._program_prices(self.needs, self.n_units, alive)
+            self.prices = prices.astype(np.float32)
+            values = served_prices(self.served, prices)
+            asked = _total(self.needs, prices)
+            least = asked - (self.n_units - 1) * int(values.max())
+            self._keep(values >= least)
+            values = values[values >= least]
+            self.listed = np.argsort(-values, kind="stable")[:_SHORT_LIST]
+            if not self._strike_off(values, asked):
+                return False
+        return True
+
+    def _strike_off(self, values: Prices, asked: int) -> bool:
+        """Strike units off until none can be the best of a network, or many are gone.
+
+        False: there is a network without an error.
+        """
+        alive = np.ones(len(values), dtype=bool)
+        while np.count_nonzero(alive) >= max(1.0, _LEFT * len(values)):
+            first = int(np.argmax(np.where(alive, values, -1)))
+            if self.n_units * int(values[first]) < asked:
+                alive[:] = False
+                break
+            needs = self.needs - self.served[:, first]
+            prices = self._prices(needs, self.n_units - 1, alive)
+            others = served_prices(self.served, prices)
+            most = int(others[alive].max())
+            excess = _total(needs, prices) - (self.n_units - 1) * most
+            if excess > 0:
+                alive &= others >= _total(self.needs, prices) - (self.n_units - 1) * most
+            elif not self._beside(needs, alive & (others >= most + excess)).is_refuted():
+                return False
+            alive[first] = False
+        self._keep(alive)
+        return True
+
+    def _beside(self, needs: Needs, units: BoolArray) -> Elimination:
+        """What is asked of the other units once one has been taken."""
+        is_open = needs > 0
+        served = np.ascontiguousarray(self.served[is_open][:, units])
+        return Elimination(served, needs[is_open], self.n_units - 1, self.deadline)
+
+    def _prices(self, needs: Needs, n_units: int, alive: BoolArray) -> Prices:
+        """Prices by which needs exceed what units serve, or the best there are."""
+        start = self.prices.copy()
+        for _ in range(_CLIMBS):
+            if time.perf_counter() > self.deadline:
+                raise OutOfTimeError
+            self.listed = self.listed[alive[self.listed]]
+            units = np.ascontiguousarray(self.served[:, self.listed])
+            if not len(self.listed) or not climb(
+                units, needs.astype(np.float32), n_units, start, _STEPS
+            ):
+                break
+            prices = to_prices(start)
+            values = np.where(alive, served_prices(self.served, prices), -1)
+            if _total(needs, prices) > n_units * int(values.max()):
+                self.prices = start
+                return prices
+            few = min(_FORGOTTEN, len(values))
+            forgotten = np.argpartition(-values, few - 1)[:few]
+            self.listed = np.union1d(self.listed, forgotten[values[forgotten] >= 0])
+        return self._program_prices(needs, n_units, alive)
+
+    def _program_prices(self, needs: Needs, n_units: int, alive: BoolArray) -> Prices:
+        self.program.ask(needs, n_units)
+        best, kept = None, np.zeros(len(needs), dtype=np.int32)
+        for _ in range(_MOST_ROUNDS):
+            if time.perf_counter() > self.deadline:
+                raise OutOfTimeError
+            value, prices = self.program.propose()
+            values = np.where(alive, served_prices(self.served, prices), -1)
+            excess = _total(needs, prices) - n_units * int(values.max())
+            if best is None or excess > best:
+                best, kept = excess, prices
+            if excess > 0 or value - excess < _CLOSE:
+                break
+            few = min(_UNITS_PER_ROUND, len(values))
+            self.program.add(self.served[:, np.argpartition(-values, few - 1)[:few]])
+        return kept
+
+    def _keep(self, units: BoolArray) -> None:
+        if not units.all():
+            self.served = np.ascontiguousarray(self.served[:, units])
+
+
+def is_error_certain(
+    table: UnitTable, wanted: BoolArray, n_units: int, threshold: int, deadline: float
+) -> bool:
+    """Tell whether every network errs whose output is 1 iff ``threshold`` of its units are on.
+
+    Parameters
+    ----------
+    table : UnitTable
+    wanted : array of bool, one per input
+        Whether the output should be 1.
+    n_units, threshold : int
+    deadline : float
+        Moment of ``time.perf_counter``; what is not proven by then is not told.
+    """
+    needs = np.where(wanted, threshold, n_units - threshold + 1).astype(np.int64)
+    domain = table.domain([], [])
+    program = PriceProgram(len(wanted))
+    program.ask(needs, n_units)
+    prices = to_prices(np.ones(len(wanted)))
+    for _ in range(_MOST_ROUNDS):
+        signed = np.where(wanted, prices, -prices).astype(np.int64)
+        gains, cuts = table.best(domain, signed)
+        most = int(gains.max()) - int(signed[~wanted].sum())
+        excess = _total(needs, prices) - n_units * most
+        if excess > 0:
+            return True
+        if time.perf_counter() > deadline:
+            return False
+        few = min(3 * _UNITS_PER_ROUND, len(gains))
+        units = [
+            table.pattern(int(domain.vectors[place]), int(cuts[place]))
+            for place in np.argpartition(-gains, few - 1)[:few]
+        ]
+        program.add((np.array(units) == wanted).T.astype(np.uint8))
+        value, proposed = program.propose()
+        if value - excess < 10 * _CLOSE:
+            break
+        prices = proposed
+    served = collect_units(table, wanted, prices, excess + most)
+    if served is None:
+        return False
+    try:
+        return Elimination(served, needs, n_units, deadline).is_refuted()
+    except OutOfTimeError:
+        return False
+
+
+def _total(needs: Needs, prices: Prices) -> int:
+    return int(needs @ prices.astype(np.int64))

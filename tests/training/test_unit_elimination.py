@@ -1,0 +1,178 @@
+"""Proofs that every network errs: equal to enumeration, and made of integers only."""
+
+from __future__ import annotations
+
+import time
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+
+from bdnn.architecture import Architecture, WeightSet
+from bdnn.problem import TrainingProblem
+from bdnn.search.served_units import climb, collect_units, served_prices
+from bdnn.search.unit_table import UnitTable
+from bdnn.training import unit_elimination
+from bdnn.training.listed_units import unit_bound
+from bdnn.training.price_program import PriceProgram, to_prices
+from bdnn.training.unit_elimination import Elimination, OutOfTimeError, is_error_certain
+
+TERNARY = WeightSet.parse("ternary")
+
+
+def table_of(seed, n_inputs=9, n_features=2):
+    rng = np.random.default_rng(seed)
+    inputs = np.unique(rng.integers(-3, 4, size=(n_inputs, n_features)) / 4.0, axis=0)
+    return UnitTable(inputs, TERNARY), rng.random(len(inputs)) < 0.5
+
+
+def all_units(table):
+    """Where units are on, for every weight vector, cut and side."""
+    found = set()
+    for k in range(table.n_vectors):
+        for q in np.flatnonzero(table.is_cut[k]):
+            for cut in (q, -1 - q):
+                found.add(tuple(table.pattern(k, int(cut)).tolist()))
+    return np.array(sorted(found))
+
+
+def some_network_is_right(units, wanted, n_units, threshold):
+    return any(
+        ((units[list(chosen)].sum(axis=0) >= threshold) == wanted).all()
+        for chosen in combinations_with_replacement(range(len(units)), n_units)
+    )
+
+
+@pytest.mark.parametrize("n_units", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(25))
+def test_errors_are_certain_where_enumeration_finds_no_network(seed, n_units):
+    table, wanted = table_of(seed, n_inputs=7 + 2 * n_units)
+    units = all_units(table)
+    deadline = time.perf_counter() + 60
+    for threshold in range(1, n_units + 1):
+        expected = not some_network_is_right(units, wanted, n_units, threshold)
+        assert is_error_certain(table, wanted, n_units, threshold, deadline) == expected
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_steps_alone_and_programs_alone_agree(seed, monkeypatch):
+    table, wanted = table_of(100 + seed, n_inputs=14, n_features=3)
+    deadline = time.perf_counter() + 60
+    answers = set()
+    for options in ({}, {"_CLIMBS": 0}, {"_SHORT_LIST": 1}, {"_STEPS": 1}, {"_LEFT": 0.01}):
+        with monkeypatch.context() as patch:
+            for name, value in options.items():
+                patch.setattr(unit_elimination, name, value)
+            answers.add(is_error_certain(table, wanted, 3, 2, deadline))
+    assert len(answers) == 1
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_collected_units_are_those_of_a_value_that_no_neighbour_beats(seed):
+    table, wanted = table_of(seed, n_inputs=12, n_features=3)
+    prices = np.random.default_rng(seed).integers(0, 9, size=len(wanted)).astype(np.int32)
+    least = int(0.6 * prices.sum())
+    collected = {tuple(column) for column in collect_units(table, wanted, prices, least).T.tolist()}
+    every = (all_units(table) == wanted).astype(int)
+    valuable = {tuple(line) for line in every.tolist() if line @ prices >= least}
+    assert collected <= valuable
+    # What was left out serves no input that one of the others does not serve as well.
+    for line in valuable - collected:
+        assert any(all(a <= b for a, b in zip(line, other, strict=True)) for other in collected)
+
+
+def test_too_many_units_are_not_collected(monkeypatch):
+    from bdnn.search import served_units
+
+    table, wanted = table_of(0)
+    monkeypatch.setattr(served_units, "_MOST_UNITS", 3)
+    assert collect_units(table, wanted, np.ones(len(wanted), dtype=np.int32), 0) is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_prices_are_those_of_the_units(seed):
+    rng = np.random.default_rng(seed)
+    served = rng.integers(0, 2, size=(6, 11)).astype(np.uint8)
+    prices = rng.integers(0, 1000, size=6).astype(np.int32)
+    assert np.array_equal(served_prices(served, prices), prices @ served)
+
+
+def test_steps_find_the_excess_of_a_program():
+    rng = np.random.default_rng(0)
+    served = (rng.random((20, 40)) < 0.5).astype(np.uint8)
+    needs = np.full(20, 2)
+    program = PriceProgram(20)
+    program.ask(needs, 3)
+    program.add(served)
+    excess, prices = program.propose()
+    exact = int(needs @ prices.astype(np.int64)) - 3 * int(served_prices(served, prices).max())
+    assert exact == pytest.approx(excess, abs=100)
+    start = np.ones(20, dtype=np.float32)
+    is_found = climb(served, needs.astype(np.float32), 3, start, 5000)
+    assert is_found == (excess > 0)
+    if is_found:
+        proven = to_prices(start)
+        value = int(served_prices(served, proven).max())
+        assert int(needs @ proven.astype(np.int64)) > 3 * value
+
+
+def test_a_program_forgets_units_that_do_not_matter():
+    rng = np.random.default_rng(0)
+    served = (rng.random((15, 900)) < 0.6).astype(np.uint8)
+    whole, parts = PriceProgram(15), PriceProgram(15)
+    for program in (whole, parts):
+        program.ask(np.full(15, 2), 3)
+    whole.add(served)
+    excess, _ = whole.propose()
+    for _ in range(40):
+        found, prices = (
+            parts.propose() if parts._units.shape[1] else (np.inf, to_prices(np.ones(15)))
+        )
+        values = served_prices(served, prices)
+        parts.add(served[:, np.argsort(-values)[:30]])
+    assert found == pytest.approx(excess, rel=1e-6)
+
+
+def test_time_ends_without_a_claim():
+    served = np.eye(6, dtype=np.uint8)
+    with pytest.raises(OutOfTimeError):
+        Elimination(served, np.full(6, 2), 5, time.perf_counter() - 1).is_refuted()
+
+
+def test_a_rule_that_takes_too_long_is_not_called_refuted(monkeypatch):
+    def too_slow(self):
+        raise OutOfTimeError
+
+    monkeypatch.setattr(Elimination, "is_refuted", too_slow)
+    table = UnitTable(np.array([[0.0], [1.0]]), TERNARY)
+    assert is_error_certain(table, np.array([False, True]), 2, 1, np.inf) is False
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_five_units_have_a_bound_only_where_no_network_is_right(seed):
+    rng = np.random.default_rng(seed)
+    X = np.unique(rng.integers(-2, 3, size=(14, 2)), axis=0).astype(float)
+    labels = rng.integers(0, 2, size=len(X))
+    weight = rng.integers(2, 5, size=len(X)).astype(float)
+    shape = Architecture.create(2, 2, hidden=(5,), weights="ternary")
+    problem = TrainingProblem.from_samples(shape, X, labels, weight)
+    bound = unit_bound(problem, deadline=time.perf_counter() + 60).bound
+    units = np.unique(all_units(UnitTable(X, TERNARY)), axis=0)
+    is_right = any(_reachable(units, labels == 1, threshold) for threshold in range(1, 6))
+    assert bound == (0.0 if is_right else 2 * weight.min())
+
+
+def _reachable(units, wanted, threshold, n_units=5):
+    """Whether some five units are right, by counts of how many are on at each input."""
+    states = {(0,) * len(wanted)}
+    for left in range(n_units - 1, -1, -1):
+        grown = {tuple(np.add(state, unit)) for state in states for unit in units}
+        states = {
+            state
+            for state in grown
+            if all(
+                (count + left >= threshold) if on else (count < threshold)
+                for count, on in zip(state, wanted, strict=True)
+            )
+        }
+    return bool(states)
