@@ -18,12 +18,14 @@ from bdnn.architecture import WeightSet
 from bdnn.errors import DataError, ModelError
 
 ScaleKind = Literal["standard", "common", "minmax"]
+#: What the kind "auto" chooses from.
+AUTO_KINDS: tuple[ScaleKind, ...] = ("standard", "common")
 
 # Integer weights gain nothing from finer inputs, and integer solvers are faster on coarse ones.
 _INTEGER_STEP = 2.0**-6
 _CONTINUOUS_STEP = 2.0**-20
 _LARGEST_SCALED = 2.0**30
-# Enough to tell two scales apart, and few enough to compare all pairs in a hundredth of a second.
+# Enough to tell two scales apart, and few enough to compare all pairs in a tenth of a second.
 _COMPARED_SAMPLES = 1000
 _NEIGHBOURS = 5
 
@@ -78,7 +80,7 @@ class Scaler:
             assert labels is not None
             standard, common = (
                 cls.fit(X, each, weights=weights, sample_weight=sample_weight)
-                for each in ("standard", "common")
+                for each in AUTO_KINDS
             )
             return common if _is_nearer(common, standard, X, labels) else standard
         if kind == "minmax":
@@ -93,7 +95,7 @@ class Scaler:
         noise = np.maximum(noise, np.finfo(float).tiny)
         varying = spread > noise
         if kind == "common" and varying.any():
-            largest = spread.max()  # taken out, so that no square overflows
+            largest = spread[varying].max()  # taken out, so that no square overflows
             usual = largest * np.sqrt(np.mean((spread[varying] / largest) ** 2))
             # A power of two keeps whole numbers evenly spaced on the grid.
             spread[varying] = 2.0 ** np.rint(np.log2(usual))
@@ -125,9 +127,10 @@ def _is_nearer(one: Scaler, other: Scaler, X: FloatArray, labels: NDArray[np.int
     and features that hardly vary deserve little weight; a price beside a percentage does not, and
     its larger numbers mean nothing.
     """
-    some = np.unique(np.linspace(0, len(X) - 1, _COMPARED_SAMPLES).astype(np.intp))
+    if len(X) > _COMPARED_SAMPLES:
+        some = np.random.default_rng(0).choice(len(X), _COMPARED_SAMPLES, replace=False)
+        X, labels = X[some], labels[some]
     # Each sample once, so that weights count as repetitions do.
-    X, labels = X[some], labels[some]
     distinct = np.unique(np.column_stack([X, labels]), axis=0, return_index=True)[1]
     X, labels = X[distinct], labels[distinct]
     return _agreement(one.transform(X), labels) > _agreement(other.transform(X), labels)

@@ -185,6 +185,17 @@ def test_what_cannot_be_added_is_refused_and_nothing_is_lost(options, arguments,
     assert (model.network_, model.result_) == (network, result)
 
 
+@pytest.mark.parametrize(("scale", "is_kept"), [("standard", True), ("minmax", False)])
+def test_a_chosen_scale_is_extended_where_it_could_have_been_chosen(scale, is_kept):
+    X, y = tables()
+    model = small(scale=scale).fit(X[:6], y[:6]).set_params(scale="auto")
+    if is_kept:
+        assert model.extend(X[6:8], y[6:8]).scaler_.kind == scale
+        return
+    with pytest.raises(bdnn.BDNNError, match="with scale 'minmax'"):
+        model.extend(X[6:8], y[6:8])
+
+
 @pytest.mark.parametrize(
     ("first", "second", "match"),
     [

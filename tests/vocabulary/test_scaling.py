@@ -67,6 +67,22 @@ def test_auto_takes_the_scale_that_puts_a_class_together(spread, kind):
     assert np.array_equal(chosen.factor, expected.factor)
 
 
+def test_auto_does_not_depend_on_the_order_of_many_rows():
+    rng = np.random.default_rng(0)
+    labels = np.arange(1999) % 2
+    X = np.column_stack([2.0 * labels + rng.normal(size=1999), 0.1 * rng.normal(size=1999)])
+    for rows in (np.arange(1999), np.argsort(labels), rng.permutation(1999)):
+        chosen = Scaler.fit(X[rows], "auto", weights=TERNARY, labels=labels[rows])
+        assert chosen.kind == "common"
+
+
+def test_a_constant_feature_does_not_decide_about_the_common_factor():
+    X = np.array([[1e100, 1e-79], [np.nextafter(1e100, 0), -1e-79]])
+    factor = fit(X, "common").factor
+    assert np.isfinite(factor).all()
+    assert 0.5 <= factor[1] * 1e-79 <= 2
+
+
 def test_auto_needs_labels():
     with pytest.raises(ModelError, match="'standard', 'common', 'minmax' or None, got 'auto'"):
         fit([[1.0], [2.0]], "auto")

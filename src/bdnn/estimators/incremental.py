@@ -24,7 +24,7 @@ from bdnn.export.certificate import describe_data
 from bdnn.formulation.growth import GrowingModel
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
-from bdnn.scaling import Scaler
+from bdnn.scaling import AUTO_KINDS, Scaler
 from bdnn.solvers.base import AbstractSolver
 from bdnn.training.base import AbstractMethod, ProgressHandler
 from bdnn.training.budget import Budget
@@ -275,7 +275,8 @@ class IncrementalMixin:
             )
         architecture = self._architecture()
         kept = self.network_.architecture
-        if architecture != kept or self.scale not in ("auto", self.scaler_.kind):
+        kinds = (self.scaler_.kind, *(["auto"] if self.scaler_.kind in AUTO_KINDS else []))
+        if architecture != kept or self.scale not in kinds:
             raise ModelError(
                 f"extend keeps the network {kept} with scale {self.scaler_.kind!r}, got parameters "
                 f"for {architecture} with scale {self.scale!r}: set them back or fit anew."

@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from bdnn.activation import FloatArray
 from bdnn.architecture import Architecture
 from bdnn.errors import ModelError, ModelFileError, UnsupportedFeatureError
 from bdnn.network import Network
-from bdnn.scaling import Scaler, TargetScaler
+from bdnn.scaling import ScaleKind, Scaler, TargetScaler
 
 FORMAT = "bdnn-model"
 VERSION = 2
@@ -219,7 +219,7 @@ def _record(data: dict[str, Any]) -> ModelRecord:
     scaler = Scaler(
         scale["kind"], _numbers(scale["shift"]), _numbers(scale["factor"]), float(scale["step"])
     )
-    _require(scaler.kind in ("standard", "common", "minmax", None), "unknown scaler")
+    _require(scaler.kind in (*get_args(ScaleKind), None), "unknown scaler")
     _require(
         scaler.shift.shape == scaler.factor.shape == (architecture.n_features,)
         and math.isfinite(scaler.step)

@@ -18,7 +18,8 @@ Served = NDArray[np.uint8]
 Prices = NDArray[np.int32]
 FloatPrices = NDArray[np.float32]
 
-_MOST_UNITS = 200_000
+# Units times inputs.
+_LARGEST_LIST = 2**27
 # How much of every direction is new, the excess that steps aim at, and the least price.
 _NEW, _AIM, _LEAST = 0.2, 0.005, 2e-5
 
@@ -41,10 +42,11 @@ def collect_units(table: UnitTable, wanted: BoolArray, prices: Prices, least: in
     array of 0 and 1 with one line per input; None if there are too many
     """
     gains = np.where(wanted, prices, -prices).astype(np.int64)
-    found = np.empty((_MOST_UNITS, 2), dtype=np.int64)
+    most = _LARGEST_LIST // table.n_inputs
+    found = np.empty((most, 2), dtype=np.int64)
     needed = least - int(prices[~wanted].sum(dtype=np.int64))
     count = _find_cuts(table.order, table.is_cut, wanted, gains, needed, found)
-    if count > _MOST_UNITS:
+    if count > most:
         return None
     served = np.empty((table.n_inputs, count), dtype=np.uint8)
     _write_served(table.order, wanted, found[:count], served)

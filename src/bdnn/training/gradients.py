@@ -146,7 +146,7 @@ def _is_as_good(wider: Network, network: Network, judge: TrainingProblem) -> boo
     """Whether a network with wider margins is worse by no more than a standard error.
 
     Few samples cannot tell small differences, and the margin is what keeps its accuracy under noise
-    that these samples do not have.
+    that these samples do not have. A weight counts as so many samples.
     """
     error = judge.error(network)
     deviation = np.sqrt(error * (1.0 - error) / judge.mass.sum())

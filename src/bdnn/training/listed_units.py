@@ -16,16 +16,19 @@ from typing import NamedTuple
 
 import numpy as np
 
+from bdnn.activation import BoolArray
 from bdnn.architecture import Architecture
 from bdnn.problem import TrainingProblem
 from bdnn.search.served_units import KERNELS
 from bdnn.search.unit_table import UnitTable, is_listable
-from bdnn.training.pattern_master import output_rules
+from bdnn.training.pattern_master import Rule, output_rules
 from bdnn.training.unit_elimination import is_error_certain
 from bdnn.training.unit_search import UnitSearch
 
 # Five units have dozens of rules, unless outputs of weights -1, 0 and 1 only count units.
 _MOST_UNITS, _MOST_COUNTED = 4, 5
+# Beyond four units that have many samples branching gets nowhere, and this comes first.
+_ELIMINATION_SHARE = 0.9
 # Sums of costs beyond which products with multipliers might not fit into 64 bits.
 _LARGEST_COST = 2**31
 
@@ -80,26 +83,33 @@ def unit_bound(
     table = UnitTable(problem.inputs[rows], kind, deadline=deadline)
     if not table.is_complete:
         return UnitBound(base, 0, False)
-    rules = output_rules(problem.architecture)
-    n_units = sum(problem.architecture.hidden)
-    if n_units > _MOST_UNITS:
-        # Beyond four units branching gets nowhere, and a first error is all that is proven.
-        errs = KERNELS.wait(lambda: time.perf_counter() > deadline) and all(
-            is_error_certain(table, gains[rows] > 0, n_units, rule.threshold, deadline)
-            for rule in sorted(rules, key=lambda rule: -abs(2 * rule.threshold - n_units - 1))
-        )
-        return UnitBound(base + 2.0 * float(weight.min()) * errs, 0, False)
-    search = UnitSearch(
-        table,
-        gains[rows] > 0,
-        weight // unit,
-        rules,
-    )
+    wanted, costs, rules = gains[rows] > 0, weight // unit, output_rules(problem.architecture)
 
     def raised(level: int) -> bool:
         bound = base + 2.0 * unit * level
         is_told = on_bound is not None and bool(on_bound(bound))
         return is_told or problem.is_met(upper, bound)
 
+    first = 0
+    n_units = sum(problem.architecture.hidden)
+    if n_units > _MOST_UNITS and _is_error_certain(table, wanted, n_units, rules, deadline):
+        first = int(costs.min())
+        if raised(first):
+            return UnitBound(base + 2.0 * unit * first, 0, False)
+    search = UnitSearch(table, wanted, costs, rules)
     search.run(deadline, raised)
-    return UnitBound(base + 2.0 * unit * search.bound, search.n_nodes, search.is_attained)
+    level = max(first, search.bound)
+    return UnitBound(base + 2.0 * unit * level, search.n_nodes, search.is_attained)
+
+
+def _is_error_certain(
+    table: UnitTable, wanted: BoolArray, n_units: int, rules: list[Rule], deadline: float
+) -> bool:
+    """Tell whether a first error is proven, for more units than branching copes with."""
+    began = time.perf_counter()
+    ends = began + _ELIMINATION_SHARE * (deadline - began)
+    # The rules of half of the units are the hardest.
+    extreme_first = sorted(rules, key=lambda rule: -abs(2 * rule.threshold - n_units - 1))
+    return KERNELS.wait(lambda: time.perf_counter() > ends) and all(
+        is_error_certain(table, wanted, n_units, rule.threshold, ends) for rule in extreme_first
+    )

@@ -163,7 +163,7 @@ def _by_units(
     found = unit_bound(problem, deadline=started + seconds, upper=upper, on_bound=on_bound)
     return PatternBound(
         found.bound,
-        f"branch and price over all units, {found.n_nodes} nodes",
+        f"list of all units, {found.n_nodes} nodes",
         rounds=found.n_nodes,
         cuts=0,
         seconds=time.perf_counter() - started,

@@ -12,7 +12,7 @@ from bdnn.solvers.growing import GrowingProgram
 #: Prices add up to about this; sums of products with needs have room in 32 bits.
 DENOMINATOR = 2**20
 # More units than matter make it slow.
-_MOST_UNITS = 300
+_MOST_ROWS = 300
 _TOLERANCE = 1e-9
 
 
@@ -51,7 +51,7 @@ class PriceProgram:
 
     def add(self, served: Served) -> None:
         """Add units, one per column; once they are many, those that did not matter are dropped."""
-        if self._units.shape[1] > _MOST_UNITS:
+        if self._units.shape[1] > _MOST_ROWS:
             served = np.hstack([self._units[:, np.flatnonzero(self._matters)], served])
             self._begin()
         self._units = np.hstack([self._units, served])

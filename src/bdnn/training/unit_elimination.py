@@ -32,6 +32,8 @@ _FIRST_UNITS, _UNITS_PER_ROUND = 60, 12
 # Prices are sought for some of the units, and then for those too that they forgot.
 _SHORT_LIST, _FORGOTTEN = 1500, 60
 _CLIMBS, _STEPS = 20, 800
+# Units times inputs times steps, some tenths of a second.
+_MOST_WORK = 10**9
 # Share of the units that is left when they are copied and better prices are sought for them.
 _LEFT = 0.7
 # What a linear program may still gain is not worth another round.
@@ -125,8 +127,9 @@ class Elimination:
                 raise OutOfTimeError
             self.listed = self.listed[alive[self.listed]]
             units = np.ascontiguousarray(self.served[:, self.listed])
+            n_steps = min(_STEPS, 1 + _MOST_WORK // max(1, units.size))
             if not len(self.listed) or not climb(
-                units, needs.astype(np.float32), n_units, start, _STEPS
+                units, needs.astype(np.float32), n_units, start, n_steps
             ):
                 break
             prices = to_prices(start)
@@ -179,8 +182,9 @@ def is_error_certain(
     domain = table.domain([], [])
     program = PriceProgram(len(wanted))
     program.ask(needs, n_units)
-    prices = to_prices(np.ones(len(wanted)))
+    proposed = to_prices(np.ones(len(wanted)))
     for _ in range(_MOST_ROUNDS):
+        prices = proposed
         signed = np.where(wanted, prices, -prices).astype(np.int64)
         gains, cuts = table.best(domain, signed)
         most = int(gains.max()) - int(signed[~wanted].sum())
@@ -198,7 +202,6 @@ def is_error_certain(
         value, proposed = program.propose()
         if value - excess < 10 * _CLOSE:
             break
-        prices = proposed
     served = collect_units(table, wanted, prices, excess + most)
     if served is None:
         return False
