@@ -22,6 +22,7 @@ def fit(X, y, width: int, weights: str, method, options) -> tuple[object, float]
     model = bdnn.BDNNClassifier(
         hidden=(width,),
         weights=weights,
+        scale=options.scale,
         method=method,
         time_limit=options.seconds,
         random_state=options.seed,
@@ -40,6 +41,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0, help="per fit")
     parser.add_argument("--hidden", type=int, nargs="+", default=[1, 2, 3, 4, 5, 6, 8, 10])
     parser.add_argument("--weights", nargs="+", default=["continuous", "ternary"])
+    parser.add_argument("--scale", default="common", help="grades from 1 to 10 have one unit")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--n-jobs", type=int, default=1)
     options = parser.parse_args()

@@ -61,8 +61,8 @@ class Scaler:
     ) -> Scaler:
         """Learn shift and factor from data, on the grid that suits the first layer's weights.
 
-        With ``labels`` there is a kind ``"auto"``: the standard or the common scale, whichever
-        puts samples of one class nearer to each other.
+        With ``labels`` there is a kind ``"auto"``: the common scale where it clearly puts samples
+        of one class nearer to each other, and the standard one elsewhere.
         """
         n_features = X.shape[1]
         if kind is None:
@@ -82,7 +82,7 @@ class Scaler:
                 cls.fit(X, each, weights=weights, sample_weight=sample_weight)
                 for each in AUTO_KINDS
             )
-            return common if _is_nearer(common, standard, X, labels) else standard
+            return common if _is_clearly_nearer(common, standard, X, labels) else standard
         if kind == "minmax":
             shift = X.min(axis=0)
             spread = X.max(axis=0) - shift
@@ -120,8 +120,10 @@ class Scaler:
         return scaled
 
 
-def _is_nearer(one: Scaler, other: Scaler, X: FloatArray, labels: NDArray[np.intp]) -> bool:
+def _is_clearly_nearer(one: Scaler, other: Scaler, X: FloatArray, labels: NDArray[np.intp]) -> bool:
     """Whether near neighbours are more often of one class by the first scaler than by the second.
+
+    By more than a standard error, or the next part of the data would be scaled in another way.
 
     What a feature's unit means cannot be seen from the feature. Pixels and lengths have one unit,
     and features that hardly vary deserve little weight; a price beside a percentage does not, and
@@ -133,22 +135,23 @@ def _is_nearer(one: Scaler, other: Scaler, X: FloatArray, labels: NDArray[np.int
     # Each sample once, so that weights count as repetitions do.
     distinct = np.unique(np.column_stack([X, labels]), axis=0, return_index=True)[1]
     X, labels = X[distinct], labels[distinct]
-    return _agreement(one.transform(X), labels) > _agreement(other.transform(X), labels)
+    gains = _agreement(one.transform(X), labels) - _agreement(other.transform(X), labels)
+    return bool(gains.mean() > gains.std() / np.sqrt(len(gains)))
 
 
-def _agreement(scaled: FloatArray, labels: NDArray[np.intp]) -> float:
-    """Share of the nearest neighbours of samples that are of the sample's class.
+def _agreement(scaled: FloatArray, labels: NDArray[np.intp]) -> FloatArray:
+    """Share of every sample's nearest neighbours that are of its class.
 
     Written by hand, because the neighbours of scikit-learn take longer to import than most fits.
     """
     count = min(_NEIGHBOURS, len(scaled) - 1)
     if count < 1:
-        return 0.0
+        return np.zeros(len(scaled))
     squares = np.einsum("ij,ij->i", scaled, scaled)
     distances = squares[:, None] + squares - 2 * (scaled @ scaled.T)
     np.fill_diagonal(distances, np.inf)
     nearest = np.argpartition(distances, count - 1, axis=1)[:, :count]
-    return float(np.mean(labels[nearest] == labels[:, None]))
+    return np.asarray((labels[nearest] == labels[:, None]).mean(axis=1))
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,8 +83,9 @@ class BDNNClassifier(
         ``"cpsat"``, ``"highs"``, ``"scip"``, ``"gurobi"``, or whichever suits the model.
     scale : {"auto", "standard", "common", "minmax"} or None, default "auto"
         Scaling of the inputs, part of the model: unit variance, one power of two for all features,
-        or the unit interval. ``"auto"`` takes one of the first two, by which near neighbours among
-        samples are more often of one class; with ``robust_radius``, whose unit it is, the first.
+        or the unit interval. ``"auto"`` takes the second where near neighbours among all
+        samples are clearly more often of one class by it, and the first elsewhere and with
+        ``robust_radius``, whose unit it is.
     time_limit : float, default 60
         Seconds after which the best network so far is returned.
     mip_gap : float, default 0
