@@ -70,7 +70,8 @@ def test_auto_takes_the_scale_that_puts_a_class_together(spread, kind):
 def test_auto_does_not_depend_on_the_order_of_many_rows():
     rng = np.random.default_rng(0)
     labels = np.arange(1999) % 2
-    X = np.column_stack([2.0 * labels + rng.normal(size=1999), 0.1 * rng.normal(size=1999)])
+    X = rng.normal(size=(1999, 5)) * [1.0, 0.1, 0.1, 0.1, 0.1]
+    X[:, 0] += 2.0 * labels
     for rows in (np.arange(1999), np.argsort(labels), rng.permutation(1999)):
         chosen = Scaler.fit(X[rows], "auto", weights=TERNARY, labels=labels[rows])
         assert chosen.kind == "common"
