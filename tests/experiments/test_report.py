@@ -64,7 +64,7 @@ def test_numbers_are_means_beside_the_papers(experiment):
 
 def test_the_summary_counts_what_counts(experiment):
     summary = summarise(entries(experiment, rows_of(experiment, seeded)))
-    assert str(summary.accuracy) == "2 of 3 (67 %)"
+    assert str(summary.accuracy) == "2 of 3 (66.7 %)"
     assert (summary.networks.reached, summary.networks.total) == (1, 2)
     assert (summary.dnn.reached, summary.dnn.total) == (1, 1)
     assert (summary.speedup, summary.missing) == (250.0, 0)
@@ -115,7 +115,7 @@ def test_the_page_stands_alone(experiment, tmp_path):
     assert all(link.startswith("#") and link[1:] in page.ids for link in page.links)
     assert "url(" not in text
     assert "@import" not in text
-    assert "Cells at or above the paper: 2 of 3 (67 %)" in text
+    assert "Cells at or above the paper: 2 of 3 (66.7 %)" in text
     assert "17 of 18 done, 1 failed" in text
     assert "A &lt;title&gt;" in text
     assert "&lt;script&gt;" in text
@@ -126,7 +126,7 @@ def test_the_page_stands_alone(experiment, tmp_path):
 def test_markdown_has_the_same_numbers(experiment, tmp_path):
     write_report(tmp_path, [experiment], rows_of(experiment, seeded), title="T", command="c")
     text = (tmp_path / "report.md").read_text()
-    assert "Cells at or above the paper: 2 of 3 (67 %)" in text
+    assert "Cells at or above the paper: 2 of 3 (66.7 %)" in text
     assert "| 2 | DS | 91.0 / 10.0 ▲81.0 | 90.0 |" in text
     assert "4 / 1000 250x" in text
     assert "91.0, paper 100.1: standard error 0.6 over 3 splits, a difference beyond chance" in text

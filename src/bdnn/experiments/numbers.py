@@ -124,7 +124,7 @@ class Score:
     total: int
 
     def __str__(self) -> str:
-        share = f" ({100 * self.reached / self.total:.0f} %)" if self.total else ""
+        share = f" ({100 * self.reached / self.total:.1f} %)" if self.total else ""
         return f"{self.reached} of {self.total}{share}"
 
     @classmethod
