@@ -10,7 +10,7 @@ def test_c(model, tmp_path):
     out = tmp_path / "My model.h"
     told = run_json("export", model, "--out", out, "--labels")
     assert told["function"] == "int my_model_predict(const uint8_t x[2])"
-    assert told["arithmetic"] == "integers only"
+    assert told["arithmetic"] == "integers only, no multiplication"
     assert told["flash_bytes"] > 0
     assert told["stack_bytes"] >= 0
     text = out.read_text()
