@@ -12,12 +12,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from threading import Event
 from typing import NamedTuple
 
 import numpy as np
 
 from bdnn.activation import BoolArray
 from bdnn.architecture import Architecture
+from bdnn.parallel import run_tasks
 from bdnn.problem import TrainingProblem
 from bdnn.search.served_units import KERNELS
 from bdnn.search.unit_table import UnitTable, is_listable
@@ -60,6 +62,7 @@ def unit_bound(
     deadline: float,
     upper: float = math.inf,
     on_bound: Callable[[float], bool | None] | None = None,
+    threads: int = 1,
 ) -> UnitBound:
     """Bound the loss from below; parameters as in :func:`bdnn.training.patterns.pattern_bound`.
 
@@ -71,6 +74,8 @@ def unit_bound(
         Moment of ``time.perf_counter``.
     upper : float
     on_bound : callable, optional
+    threads : int
+        Rules that are refuted at a time.
     """
     gains = problem.cost_off[:, 1] - problem.cost_on[:, 1]
     rows = np.flatnonzero(gains)
@@ -92,7 +97,9 @@ def unit_bound(
 
     first = 0
     n_units = sum(problem.architecture.hidden)
-    if n_units > _MOST_UNITS and _is_error_certain(table, wanted, n_units, rules, deadline):
+    if n_units > _MOST_UNITS and _is_error_certain(
+        table, wanted, n_units, rules, deadline, threads
+    ):
         first = int(costs.min())
         if raised(first):
             return UnitBound(base + 2.0 * unit * first, 0, False)
@@ -103,13 +110,32 @@ def unit_bound(
 
 
 def _is_error_certain(
-    table: UnitTable, wanted: BoolArray, n_units: int, rules: list[Rule], deadline: float
+    table: UnitTable,
+    wanted: BoolArray,
+    n_units: int,
+    rules: list[Rule],
+    deadline: float,
+    threads: int,
 ) -> bool:
     """Tell whether a first error is proven, for more units than branching copes with."""
     began = time.perf_counter()
     ends = began + _ELIMINATION_SHARE * (deadline - began)
+    has_ended = Event()
+
+    def is_over() -> bool:
+        return has_ended.is_set() or time.perf_counter() > ends
+
+    def is_refuted(rule: Rule) -> bool:
+        certain = not is_over() and is_error_certain(
+            table, wanted, n_units, rule.threshold, is_over
+        )
+        if not certain:
+            has_ended.set()
+        return certain
+
     # The rules of half of the units are the hardest.
     extreme_first = sorted(rules, key=lambda rule: -abs(2 * rule.threshold - n_units - 1))
-    return KERNELS.wait(lambda: time.perf_counter() > ends) and all(
-        is_error_certain(table, wanted, n_units, rule.threshold, ends) for rule in extreme_first
-    )
+    try:
+        return KERNELS.wait(is_over) and all(run_tasks(is_refuted, extreme_first, n_jobs=threads))
+    finally:
+        has_ended.set()  # for other threads, after Ctrl-C

@@ -120,7 +120,7 @@ def pattern_bound(
     solver : str or AbstractSolver
         Solver of the master problem; ``"auto"`` takes HiGHS for one unit and CP-SAT else.
     threads : int
-        Threads of the solver.
+        Threads of the solver, or for rules of listed units.
 
     Returns
     -------
@@ -134,7 +134,7 @@ def pattern_bound(
             "method."
         )
     if is_listed:
-        return _by_units(problem, seconds, upper, on_bound)
+        return _by_units(problem, seconds, upper, on_bound, threads)
     run = _Run(problem, seconds, seed, upper, on_bound, solver, threads)
     network = run.search()
     is_exact = network is not None
@@ -158,9 +158,12 @@ def _by_units(
     seconds: float,
     upper: float,
     on_bound: Callable[[float], bool | None] | None,
+    threads: int,
 ) -> PatternBound:
     started = time.perf_counter()
-    found = unit_bound(problem, deadline=started + seconds, upper=upper, on_bound=on_bound)
+    found = unit_bound(
+        problem, deadline=started + seconds, upper=upper, on_bound=on_bound, threads=threads
+    )
     return PatternBound(
         found.bound,
         f"list of all units, {found.n_nodes} nodes",

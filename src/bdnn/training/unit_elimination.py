@@ -15,7 +15,7 @@ prove is computed in integers over all units that are left.
 
 from __future__ import annotations
 
-import time
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,12 +54,14 @@ class Elimination:
         How many units must serve an input, at least 1.
     n_units : int
         Units of the network.
-    deadline : float
-        Moment of ``time.perf_counter``.
+    is_over : callable () -> bool
+        Whether to give up.
     """
 
-    def __init__(self, served: Served, needs: Needs, n_units: int, deadline: float) -> None:
-        self.served, self.needs, self.n_units, self.deadline = served, needs, n_units, deadline
+    def __init__(
+        self, served: Served, needs: Needs, n_units: int, is_over: Callable[[], bool]
+    ) -> None:
+        self.served, self.needs, self.n_units, self.is_over = served, needs, n_units, is_over
         self.program = PriceProgram(len(needs))
         self.prices = np.ones(len(needs), dtype=np.float32)
         self.listed = np.zeros(0, dtype=np.intp)
@@ -117,13 +119,13 @@ class Elimination:
         """What is asked of the other units once one has been taken."""
         is_open = needs > 0
         served = np.ascontiguousarray(self.served[is_open][:, units])
-        return Elimination(served, needs[is_open], self.n_units - 1, self.deadline)
+        return Elimination(served, needs[is_open], self.n_units - 1, self.is_over)
 
     def _prices(self, needs: Needs, n_units: int, alive: BoolArray) -> Prices:
         """Prices by which needs exceed what units serve, or the best there are."""
         start = self.prices.copy()
         for _ in range(_CLIMBS):
-            if time.perf_counter() > self.deadline:
+            if self.is_over():
                 raise OutOfTimeError
             self.listed = self.listed[alive[self.listed]]
             units = np.ascontiguousarray(self.served[:, self.listed])
@@ -146,7 +148,7 @@ class Elimination:
         self.program.ask(needs, n_units)
         best, kept = None, np.zeros(len(needs), dtype=np.int32)
         for _ in range(_MOST_ROUNDS):
-            if time.perf_counter() > self.deadline:
+            if self.is_over():
                 raise OutOfTimeError
             value, prices = self.program.propose()
             values = np.where(alive, served_prices(self.served, prices), -1)
@@ -165,7 +167,11 @@ class Elimination:
 
 
 def is_error_certain(
-    table: UnitTable, wanted: BoolArray, n_units: int, threshold: int, deadline: float
+    table: UnitTable,
+    wanted: BoolArray,
+    n_units: int,
+    threshold: int,
+    is_over: Callable[[], bool],
 ) -> bool:
     """Tell whether every network errs whose output is 1 iff ``threshold`` of its units are on.
 
@@ -175,8 +181,8 @@ def is_error_certain(
     wanted : array of bool, one per input
         Whether the output should be 1.
     n_units, threshold : int
-    deadline : float
-        Moment of ``time.perf_counter``; what is not proven by then is not told.
+    is_over : callable () -> bool
+        Whether to give up; what is not proven by then is not told.
     """
     needs = np.where(wanted, threshold, n_units - threshold + 1).astype(np.int64)
     domain = table.domain([], [])
@@ -191,7 +197,7 @@ def is_error_certain(
         excess = _total(needs, prices) - n_units * most
         if excess > 0:
             return True
-        if time.perf_counter() > deadline:
+        if is_over():
             return False
         few = min(3 * _UNITS_PER_ROUND, len(gains))
         units = [
@@ -206,7 +212,7 @@ def is_error_certain(
     if served is None:
         return False
     try:
-        return Elimination(served, needs, n_units, deadline).is_refuted()
+        return Elimination(served, needs, n_units, is_over).is_refuted()
     except OutOfTimeError:
         return False
 
