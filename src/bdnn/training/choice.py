@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 _WIDE = 0.5
 # Part of the time for the training on all samples, once it is known how.
 _REFIT_SHARE = 0.4
-# How much worse than usual the loss of a network may be, as a factor and then per sample, and how
-# often it is drawn anew.
-_WORSE, _MUCH_WORSE, _DRAWS = 1.5, 0.1, 3
+# How much worse than usual the loss of a network may be, as a factor and then per sample.
+_WORSE, _MUCH_WORSE = 1.5, 0.1
+# Networks trained on all samples, of which that of the least loss is kept.
+_DRAWS = 7
 
 
 def choose_by_validation(search: Search, validation: TrainingProblem, seconds: float) -> None:
@@ -74,16 +75,12 @@ def refit_by_validation(
         same = loss_per_mass(whole, whole.constant_network())
         # Nearer to what is usual than to a network that says the same for all inputs.
         most = min(_WORSE * expected + _MUCH_WORSE, max(expected, (expected + same) / 2))
-        for _ in range(_DRAWS):
-            left = ends - recorder.seconds
-            trials = Trials(search, recorder.problem, validation, left)
-            network = trials.made(recipe, left)
-            if network is None or recorder.interrupted:
-                break
-            # Gradients sometimes end in a network that says nearly the same for all inputs.
-            if loss_per_mass(recorder.problem, network) <= most:
-                _take(search, trials.whole(network))
-                return
+        trials = Trials(search, whole, validation, ends - recorder.seconds)
+        network = trials.made(recipe, trials.share(1), draws=_DRAWS)
+        # Gradients sometimes end in a network that says nearly the same for all inputs.
+        if network is not None and loss_per_mass(whole, network) <= most:
+            _take(search, trials.whole(network))
+            return
     left = ends - recorder.seconds
     if left > 0 and not recorder.interrupted:
         _take(search, search.refined(search.best, search.objective, left))

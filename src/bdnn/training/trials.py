@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _JITTERS = (0.1, 0.5, 0.3)
 # A deep network and its copy of a shallow one, in turn: whether depth helps differs as well.
 _DEEP_JITTERS, _SHALLOW_JITTERS = (0.5, 0.1), (0.1, 0.5)
+# Epochs, and how much of a sample is spread over all classes: of many classes each has few samples,
+# which a network that was never in doubt about them fits too closely.
+_EPOCHS, _SMOOTHING = (100, 300), (0.0, 0.2)
 # Where time is short there is one network of each kind, and these are their parts of it.
 _RUSHED_JITTER, _SHALLOW_SHARE, _RUSHED_SHARE = 0.1, 0.15, 0.6
 
@@ -97,14 +100,41 @@ class Trials:
         recorder = self.search.recorder
         return 0.0 if recorder.interrupted else (self.ends - recorder.seconds) / steps
 
+    def _kind(self, recipe: Recipe) -> TrainingProblem:
+        return (self.shallow if recipe.is_copied else None) or self.problem
+
     def gradients(self, recipe: Recipe, seconds: float) -> Network | None:
         """Train by gradients, if there is time."""
         search = self.search
-        kind = self.shallow if recipe.is_copied else self.problem
-        if kind is None or seconds <= 0 or search.recorder.heartbeat("validation"):
+        kind = self._kind(recipe)
+        if seconds <= 0 or search.recorder.heartbeat("validation"):
             return None
         rng = np.random.default_rng(search.spawn_seed())
-        return straight_through(kind, rng=rng, seconds=seconds, jitter=recipe.jitter)
+        has_many = kind.architecture.n_outputs > 2
+        return straight_through(
+            kind,
+            rng=rng,
+            seconds=seconds,
+            epochs=_EPOCHS[has_many],
+            jitter=recipe.jitter,
+            smoothing=_SMOOTHING[has_many],
+        )
+
+    def drawn(self, recipe: Recipe, seconds: float, draws: int) -> Network | None:
+        """Train by gradients so many times, or as often as time allows, and keep the least loss."""
+        recorder = self.search.recorder
+        ends, longest = recorder.seconds + seconds, 0.0
+        found: list[tuple[float, Network]] = []
+        for _ in range(draws):
+            began = recorder.seconds
+            if found and began + longest > ends:
+                break  # a network that runs out of time is worse than the others
+            network = self.gradients(recipe, ends - began)
+            if network is None:
+                break
+            longest = max(longest, recorder.seconds - began)
+            found.append((self._kind(recipe).loss(network), network))
+        return min(found, key=lambda pair: pair[0])[1] if found else None
 
     def moved(self, network: Network, objective: Objective, seconds: float) -> Network:
         """Improve a network by moves, if there is time."""
@@ -114,12 +144,12 @@ class Trials:
             return network
         return self.search.refined(network, objective, seconds, problem=kind)
 
-    def made(self, recipe: Recipe, seconds: float) -> Network | None:
-        """Follow a recipe, if there is time."""
+    def made(self, recipe: Recipe, seconds: float, *, draws: int = 1) -> Network | None:
+        """Follow a recipe, if there is time; ``draws`` as in :meth:`drawn`."""
         plain = replace(recipe, objective=None)
         parts = 1 if recipe.objective is None else 2
         ends = self.search.recorder.seconds + seconds
-        network = self._plain.get(plain) or self.gradients(plain, seconds / parts)
+        network = self._plain.get(plain) or self.drawn(plain, seconds / parts, draws)
         if network is None:
             return None
         self._plain[plain] = network

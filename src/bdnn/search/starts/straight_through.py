@@ -41,6 +41,7 @@ def straight_through(
     epochs: int = 100,
     learning_rate: float = 0.02,
     jitter: float = 0.0,
+    smoothing: float = 0.0,
     on_epoch: Callable[[Network], bool] | None = None,
 ) -> Network:
     """Train by straight-through gradients and return the last network.
@@ -55,6 +56,9 @@ def straight_through(
     learning_rate : float
     jitter : float
         Spread of the noise that every batch gets, in units of each feature's own spread.
+    smoothing : float
+        Part of every sample that is spread evenly over all classes, which keeps scores from growing
+        and all samples of account.
     on_epoch : callable (network) -> bool, optional
         Called after every epoch, for a choice by validation; True ends the training.
     """
@@ -69,10 +73,11 @@ def straight_through(
             epochs=epochs,
             learning_rate=learning_rate,
             jitter=jitter,
+            smoothing=smoothing,
             on_epoch=None if on_epoch is None else lambda found: on_epoch(as_levels(found, shape)),
         )
         return as_levels(steps, shape)
-    trainer = _Trainer(problem, rng, jitter)
+    trainer = _Trainer(problem, rng, jitter, smoothing)
     started, seconds = time.monotonic(), max(seconds, 1e-3)
     progress, is_timed = 0.0, False
     for epoch in range(epochs):
@@ -93,7 +98,9 @@ def straight_through(
 class _Trainer:
     """Latent weights and thresholds with the moments of Adam."""
 
-    def __init__(self, problem: TrainingProblem, rng: np.random.Generator, jitter: float) -> None:
+    def __init__(
+        self, problem: TrainingProblem, rng: np.random.Generator, jitter: float, smoothing: float
+    ) -> None:
         self.problem, self.rng = problem, rng
         shape = problem.architecture
         self.kinds = shape.weights
@@ -121,9 +128,9 @@ class _Trainer:
         self.moments = [(np.zeros_like(p), np.zeros_like(p)) for p in parameters]
         self.steps = 0
         total = problem.mass.sum(axis=1)
-        self.share: FloatArray = (problem.mass / np.maximum(total, 1e-300)[:, None]).astype(
-            self.dtype
-        )
+        share = problem.mass / np.maximum(total, 1e-300)[:, None]
+        share += smoothing * (1.0 / shape.n_outputs - share)
+        self.share: FloatArray = share.astype(self.dtype)
         self.weight: FloatArray = (total / max(total.mean(), 1e-300)).astype(self.dtype)
         m = len(inputs)
         self.batch = int(np.clip(m // 64, min(_BATCH, m), _LARGEST_BATCH))
