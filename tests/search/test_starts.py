@@ -36,14 +36,21 @@ def test_starts_are_networks_of_the_architecture(weights, thresholds, hidden):
         assert network.architecture == problem.architecture
 
 
+@pytest.mark.parametrize(
+    ("smoothing", "least", "most"), [(0.0, 0.0, 0.1), (0.2, 0.0, 0.1), (1.0, 0.3, 1.0)]
+)
 @pytest.mark.parametrize(("weights", "hidden"), [("ternary", (30,)), ("continuous", (20, 20))])
-def test_straight_through_learns_iris(weights, hidden):
+def test_straight_through_learns_iris_unless_all_labels_are_smoothed_away(
+    weights, hidden, smoothing, least, most
+):
     X, y = load_iris(return_X_y=True)
     X = np.rint((X - X.mean(axis=0)) / X.std(axis=0) * 64) / 64
     shape = Architecture.create(4, 3, hidden=hidden, weights=weights)
     problem = TrainingProblem.from_samples(shape, X, y)
-    network = straight_through(problem, rng=np.random.default_rng(0), seconds=20.0)
-    assert problem.error(network) < 0.1
+    network = straight_through(
+        problem, rng=np.random.default_rng(0), seconds=20.0, smoothing=smoothing
+    )
+    assert least <= problem.error(network) < most
 
 
 def test_straight_through_can_be_stopped():

@@ -12,7 +12,7 @@ from bdnn.problem import TrainingProblem
 from bdnn.search import embed
 from bdnn.search.embedding import shallow_problem
 from bdnn.search.starts import straight_through
-from bdnn.training import Auto, Descent, search_run, trials
+from bdnn.training import Auto, Descent, choice, search_run, trials
 from bdnn.training.budget import Budget
 
 
@@ -96,6 +96,44 @@ def test_held_out_samples_show_how_to_train_and_are_then_trained_on(hidden, meth
     # The usual way has begun on all samples before; any other one is gone again with all of them.
     again = seen[len(tried) :]
     assert all(size == 120 and jitter in tried for size, jitter in again)
+
+
+@pytest.mark.parametrize(("hidden", "is_copied"), [((8,), False), ((8, 8), False), ((8, 8), True)])
+def test_of_networks_trained_on_all_samples_that_of_the_least_loss_is_kept(
+    hidden, is_copied, monkeypatch
+):
+    losses = []
+
+    def watched(problem, **options):
+        network = straight_through(problem, **{**options, "epochs": 1})
+        losses.append(problem.loss(network))
+        return network
+
+    recipe = trials.Recipe(is_copied, 0.3)
+    monkeypatch.setattr(choice, "_best_recipe", lambda *_: (recipe, 2.0))
+    monkeypatch.setattr(trials, "straight_through", watched)
+    training, validation = parts(hidden)
+    network, result = Descent().train(
+        training, validation=validation, training_part=training, budget=Budget(seconds=60, seed=1)
+    )
+    assert len(losses) == choice._DRAWS
+    assert min(losses) < max(losses)
+    assert result.loss == min(losses) == training.loss(network)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_only_labels_of_many_classes_are_smoothed(n_classes, monkeypatch):
+    smoothings = set()
+
+    def watched(problem, **options):
+        smoothings.add(options["smoothing"])
+        return straight_through(problem, **options)
+
+    monkeypatch.setattr(trials, "straight_through", watched)
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.digitize(X[:, 0], [0.0, 1.0][: n_classes - 1])
+    BDNNClassifier(hidden=(4,), validation_fraction=0.3, time_limit=4, random_state=0).fit(X, y)
+    assert smoothings == {0.0 if n_classes == 2 else 0.2}
 
 
 def noisy(n_samples):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from bdnn.formulation import DEFAULT_EPS, Reductions
+from bdnn.problem import TrainingProblem
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
 from bdnn.training.base import Recorder
@@ -17,13 +18,16 @@ from bdnn.training.exact import ExactSolve, program_size
 from bdnn.training.neighbourhood import free_units
 from bdnn.training.result import Trained
 
-# Shares of the time limit for the search, and for what follows the proof or its attempt.
-_SEARCH_SHARE = 0.5
+# Shares of the time limit for the search, the second where all units of a narrow network are listed
+# and the bound is worth more time, and for what follows the proof or its attempt.
+_SEARCH_SHARE, _LISTED_SEARCH_SHARE = 0.5, 0.35
 _MARGIN_SHARE, _VALIDATION_SHARE = 0.1, 0.4
 _MOST_MARGIN = 60.0
 # Shares of what is then left for the bound of a narrow network. Where its units are listed, solvers
 # of the whole program come nowhere near.
-_CONFLICT_SHARE, _LISTED_SHARE = 0.5, 0.8
+_CONFLICT_SHARE, _LISTED_SHARE = 0.5, 0.95
+# More hidden units than any such bound is for.
+_FEW_UNITS = 5
 # Beyond this many products a program takes solvers longer to read than anybody waits.
 _LARGEST_PROGRAM = 400_000
 # A neighbourhood is a whole program again, handed over many times, so it has to be smaller.
@@ -67,7 +71,9 @@ class Auto(Descent):
         if recorder.validation is not None:
             share = _VALIDATION_SHARE
         reserve = min(share * recorder.budget.seconds, _MOST_MARGIN)
-        ended = search.run(seconds=_SEARCH_SHARE * recorder.remaining)
+        narrow = _narrow_kind(recorder.problem)
+        part = _LISTED_SEARCH_SHARE if narrow == "listed" else _SEARCH_SHARE
+        ended = search.run(seconds=part * recorder.remaining)
         engine, message = "", search.message
         left = recorder.remaining - reserve
         if search.is_rushed:
@@ -96,16 +102,15 @@ class Auto(Descent):
 
     def _rule_out(self, recorder: Recorder, *, seconds: float) -> None:
         """Raise the bound of a narrow network, within a share of the seconds that are left."""
+        narrow = _narrow_kind(recorder.problem)
+        if narrow is None:
+            return
         # Imported here, because it loads compiled code that other networks have no use for.
         from bdnn.search.unit_table import KERNELS
-        from bdnn.training.listed_units import lists_units
         from bdnn.training.patterns import pattern_bound, supports
 
         problem = recorder.problem
-        is_listed = lists_units(problem)
-        is_narrow = supports(problem.architecture, is_listed=is_listed)
-        if not is_narrow or problem.inputs.size > _LARGEST_TABLE:
-            return
+        is_listed = narrow == "listed"
         share = _LISTED_SHARE if is_listed else _CONFLICT_SHARE
         # The bounds of a few more units rise slowly.
         patience = self.patience * (2 if supports(problem.architecture) else 1)
@@ -149,3 +154,16 @@ class Auto(Descent):
                 recorder.heartbeat("explore")
                 program = free_units(model, start, 0, units)
                 improved |= exact.improve_within(program, seconds=left)
+
+
+def _narrow_kind(problem: TrainingProblem) -> Literal["listed", "conflicts"] | None:
+    """Which bound a narrow network has: from a list of all units, or from conflicts of samples."""
+    if sum(problem.architecture.hidden) > _FEW_UNITS or problem.inputs.size > _LARGEST_TABLE:
+        return None
+    from bdnn.training.listed_units import lists_units
+    from bdnn.training.patterns import supports
+
+    is_listed = lists_units(problem)
+    if not supports(problem.architecture, is_listed=is_listed):
+        return None
+    return "listed" if is_listed else "conflicts"
