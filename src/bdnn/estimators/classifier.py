@@ -22,7 +22,7 @@ from bdnn.constraints.regularizer import Regularizer
 from bdnn.constraints.sparsity import Sparsity
 from bdnn.errors import DataError, ModelError
 from bdnn.estimators.common import check_calls, choose_names
-from bdnn.estimators.demands import demanded
+from bdnn.estimators.demands import demanded, is_demanding
 from bdnn.estimators.incremental import IncrementalMixin, KnownSamples
 from bdnn.estimators.model_file import ModelFileMixin
 from bdnn.estimators.robust import RobustnessMixin
@@ -266,7 +266,11 @@ class BDNNClassifier(
         robust = RobustTraining.create(
             self.robust_radius, self.robust_norm, self.robust_loss, len(values), budget.seed
         )
-        counts_all = method.refits and (robust is None or robust.loss == "average")
+        counts_all = (
+            method.refits
+            and (robust is None or robust.loss == "average")
+            and not is_demanding(self)
+        )
         samples = KnownSamples(values, labels, own_weight, weight, held_out, counts_all)
         scaler = self.scaler_
         if robust is None:

@@ -65,6 +65,9 @@ class DataSplitting(AbstractMethod):
         Seconds a solver may take for one epoch; with ``paper=True`` an equal share of the time.
     polish : bool
         Whether the best network is trained further on the true loss and its margin at the end.
+    refit : bool
+        Where samples are held out for validation: whether the polish trains on these as well, once
+        they have chosen the epoch. Under constraints and with a radius it never does.
     eps : float
         Strictness margin of continuous weights.
     paper : bool
@@ -88,6 +91,7 @@ class DataSplitting(AbstractMethod):
     construct: bool = True
     patience: float = 0.2
     polish: bool = True
+    refit: bool = True
     eps: float = DEFAULT_EPS
     paper: bool = False
     robust_radius: float | Sequence[float] | None = None
@@ -97,6 +101,11 @@ class DataSplitting(AbstractMethod):
     uses_validation: ClassVar[bool] = True
     keeps_constraints: ClassVar[bool] = True
     validates_constrained: ClassVar[bool] = True
+
+    @property
+    def refits(self) -> bool:
+        """Whether a choice by validation ends with training on all samples."""
+        return self.refit and self._settled().polish and self.robust_radius is None
 
     def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
         method = self._settled()
@@ -167,9 +176,11 @@ class _Run:
         self.is_cut = False
         self._pass_seconds = recorder.pass_seconds
         self.rng = np.random.default_rng(recorder.budget.seed)
-        self.partition = Partition(recorder.problem)
-        self.sampler = Sampler(recorder.problem, method.batch_size)
-        self.judge = Judge(recorder.problem, recorder.validation, self.rng)
+        # Samples that epochs train on; what else the recorder's problem holds is for the polish.
+        self.problem = recorder.training_part or recorder.problem
+        self.partition = Partition(self.problem)
+        self.sampler = Sampler(self.problem, method.batch_size)
+        self.judge = Judge(self.problem, recorder.validation, self.rng)
         budget = recorder.budget
         self.solver = EpochSolver(
             solver,
@@ -214,7 +225,7 @@ class _Run:
         return _LAST_PASSES * self._pass_seconds
 
     def _split(self, current: Candidate) -> None:
-        losses = np.zeros(len(self.recorder.problem.inputs))
+        losses = np.zeros(len(self.problem.inputs))
         losses[self.judge.rows] = self.judge.losses(current)
         self.partition.split_worst(losses, self.method.split, self.rng)
 
