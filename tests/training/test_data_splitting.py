@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from bdnn import BDNNClassifier, datasets
+from bdnn.constraints import Sparsity
 from bdnn.errors import ModelError
 from bdnn.formulation import NetworkModel
 from bdnn.problem import TrainingProblem
-from bdnn.training import Budget, DataSplitting
+from bdnn.training import Budget, DataSplitting, data_splitting
+from bdnn.training.splitting import polish
 from bdnn.training.splitting.batches import Sampler
 from bdnn.training.splitting.epoch import EpochProblem
 from bdnn.training.splitting.partition import Partition
@@ -86,6 +88,64 @@ def test_a_polish_is_kept_only_if_it_makes_fewer_errors():
     ]
     errors = [problem.error(network) + validation.error(network) for network in networks]
     assert errors[1] <= errors[0]
+
+
+@pytest.mark.parametrize("refit", [True, False])
+def test_the_polish_trains_on_samples_that_have_chosen_the_epoch(refit, monkeypatch):
+    seen = {"epochs": set(), "polish": set()}
+
+    def watched(name, function, place):
+        def call(*values, **options):
+            seen[name].add(len(values[place].inputs))
+            return function(*values, **options)
+
+        return call
+
+    monkeypatch.setattr(data_splitting, "Sampler", watched("epochs", data_splitting.Sampler, 0))
+    monkeypatch.setattr(polish, "widen_margin", watched("polish", polish.widen_margin, 0))
+    data = datasets.load("boston-housing")
+    model = BDNNClassifier(
+        hidden=(10,),
+        method=DataSplitting(epochs=3, refit=refit),
+        validation_fraction=0.25,
+        time_limit=20,
+        random_state=0,
+    ).fit(data.X, data.y)
+    n_known, n_trained = 506, 380
+    assert seen == {"epochs": {n_trained}, "polish": {n_known if refit else n_trained}}
+    errors = int((model.predict(data.X) != data.y).sum())
+    if refit:
+        assert model.result_.error == pytest.approx(errors / n_known)
+    else:
+        assert model.result_.error * n_trained <= errors
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, True),
+        ({"refit": False}, False),
+        ({"polish": False}, False),
+        ({"paper": True}, False),
+        ({"robust_radius": 0.1}, False),
+    ],
+    ids=str,
+)
+def test_only_a_polish_trains_on_validation_samples(options, expected):
+    assert DataSplitting(**options).refits is expected
+
+
+def test_under_constraints_validation_samples_stay_out(monkeypatch):
+    sizes = []
+    train = DataSplitting.train
+
+    def watched(self, problem, *, training_part, **options):
+        sizes.append((problem.mass.sum(), training_part))
+        return train(self, problem, training_part=training_part, **options)
+
+    monkeypatch.setattr(DataSplitting, "train", watched)
+    iris(DataSplitting(epochs=2), sparsity=Sparsity(per_unit=2), time_limit=10)
+    assert sizes == [(102, None)]  # of 150, with as many of each class
 
 
 @pytest.mark.parametrize(
