@@ -96,10 +96,11 @@ class BDNNClassifier(
         Loss that is good enough.
     class_weight : dict, "balanced" or None, default None
     validation_fraction : float, default 0
-        Share of the samples that is kept aside to choose by. Methods ``auto`` and ``descent`` find
-        out by them how to train and then train that way on all samples, which the result counts
-        (``Auto(refit=False)``: only the others); other methods choose among networks trained on the
-        others.
+        Share of the samples that is kept aside to choose by. Methods find out by them how to train
+        and then train that way on all samples, which the result counts. With ``refit=False`` of the
+        method they choose among networks trained on the others, and the result counts these; so
+        they do with a guarantee for a radius, and in ``data_splitting`` as the paper states it or
+        under constraints.
     robust_radius : float, array of shape (n_samples,) or None, default None
         Radius of the balls around the training samples, in units of scaled inputs.
     robust_norm : {"linf", "l1", "l2"}, default "linf"
@@ -269,7 +270,7 @@ class BDNNClassifier(
         counts_all = (
             method.refits
             and (robust is None or robust.loss == "average")
-            and not is_demanding(self)
+            and not (method.validates_constrained and is_demanding(self))
         )
         samples = KnownSamples(values, labels, own_weight, weight, held_out, counts_all)
         scaler = self.scaler_

@@ -71,8 +71,8 @@ class Auto(Descent):
         if recorder.validation is not None:
             share = _VALIDATION_SHARE
         reserve = min(share * recorder.budget.seconds, _MOST_MARGIN)
-        narrow = _narrow_kind(recorder.problem)
-        part = _LISTED_SEARCH_SHARE if narrow == "listed" else _SEARCH_SHARE
+        is_listed = search.is_led_by_loss and _narrow_kind(recorder.problem) == "listed"
+        part = _LISTED_SEARCH_SHARE if is_listed else _SEARCH_SHARE
         ended = search.run(seconds=part * recorder.remaining)
         engine, message = "", search.message
         left = recorder.remaining - reserve

@@ -323,6 +323,11 @@ class AbstractMethod(ABC):
                 f"method '{self.name}' makes no choice by validation, got samples for it: leave "
                 "validation_fraction at 0 or use method 'auto'."
             )
+        if training_part is not None and not self.refits:
+            raise ModelError(
+                f"method '{self.name}' with these options does not train on validation samples, "
+                "got a problem that holds them: give the part without them as the problem."
+            )
         if isinstance(problem, ConstrainedProblem):
             check_keeps(problem, self.name, keeps=self.keeps_constraints)
             if validation is not None and not self.validates_constrained:

@@ -78,7 +78,8 @@ def refit_by_validation(
         trials = Trials(search, whole, validation, ends - recorder.seconds)
         network = trials.made(recipe, trials.share(1), draws=_DRAWS)
         # Gradients sometimes end in a network that says nearly the same for all inputs.
-        if network is not None and loss_per_mass(whole, network) <= most:
+        is_usual = network is not None and loss_per_mass(whole, network) <= most
+        if network is not None and is_usual and not recorder.interrupted:
             _take(search, trials.whole(network))
             return
     left = ends - recorder.seconds

@@ -67,7 +67,7 @@ class DataSplitting(AbstractMethod):
         Whether the best network is trained further on the true loss and its margin at the end.
     refit : bool
         Where samples are held out for validation: whether the polish trains on these as well, once
-        they have chosen the epoch. Under constraints and with a radius it never does.
+        they have chosen the epoch. Under constraints and with a radius of its own it never does.
     eps : float
         Strictness margin of continuous weights.
     paper : bool

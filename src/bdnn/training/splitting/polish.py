@@ -23,7 +23,7 @@ _SWEEPS = 64
 # Margins to try, as multiples of the default, for two classes and for more: with many classes a
 # wide margin over each of the others leaves the annealing too little to gain.
 _FACTORS = ((2.0, 1.0), (0.5, 1.0))
-# Part of the time that is left for every recipe: the first one is the best.
+# Part of the time that is left for every recipe.
 _SHARES = (0.5, 0.6, 1.0)
 
 
