@@ -38,6 +38,8 @@ _LARGEST_TABLE = 200_000
 _FREED = 0.2
 _NEIGHBOURHOOD_SECONDS = 2.0
 
+_NarrowKind = Literal["listed", "conflicts"]
+
 
 @dataclass(frozen=True)
 class Auto(Descent):
@@ -71,15 +73,15 @@ class Auto(Descent):
         if recorder.validation is not None:
             share = _VALIDATION_SHARE
         reserve = min(share * recorder.budget.seconds, _MOST_MARGIN)
-        is_listed = search.is_led_by_loss and _narrow_kind(recorder.problem) == "listed"
-        part = _LISTED_SEARCH_SHARE if is_listed else _SEARCH_SHARE
+        narrow = _narrow_kind(recorder.problem) if search.is_led_by_loss else None
+        part = _LISTED_SEARCH_SHARE if narrow == "listed" else _SEARCH_SHARE
         ended = search.run(seconds=part * recorder.remaining)
         engine, message = "", search.message
         left = recorder.remaining - reserve
         if search.is_rushed:
             left = 0.0
-        if search.is_led_by_loss and search.is_compiled and not recorder.stopping and left > 0:
-            self._rule_out(recorder, seconds=left)
+        if narrow is not None and search.is_compiled and not recorder.stopping and left > 0:
+            self._rule_out(recorder, narrow, seconds=left)
             left = recorder.remaining - reserve
         if search.is_led_by_loss and not recorder.stopping and left > 0:
             if program_size(recorder.problem) <= _LARGEST_PROGRAM:
@@ -100,11 +102,8 @@ class Auto(Descent):
         search.refine(seconds=min(recorder.remaining, most))
         return recorder.verdict(self.name, ended=ended, solver=engine, message=search.message)
 
-    def _rule_out(self, recorder: Recorder, *, seconds: float) -> None:
+    def _rule_out(self, recorder: Recorder, narrow: _NarrowKind, *, seconds: float) -> None:
         """Raise the bound of a narrow network, within a share of the seconds that are left."""
-        narrow = _narrow_kind(recorder.problem)
-        if narrow is None:
-            return
         # Imported here, because it loads compiled code that other networks have no use for.
         from bdnn.search.unit_table import KERNELS
         from bdnn.training.patterns import pattern_bound, supports
@@ -156,7 +155,7 @@ class Auto(Descent):
                 improved |= exact.improve_within(program, seconds=left)
 
 
-def _narrow_kind(problem: TrainingProblem) -> Literal["listed", "conflicts"] | None:
+def _narrow_kind(problem: TrainingProblem) -> _NarrowKind | None:
     """Which bound a narrow network has: from a list of all units, or from conflicts of samples."""
     if sum(problem.architecture.hidden) > _FEW_UNITS or problem.inputs.size > _LARGEST_TABLE:
         return None

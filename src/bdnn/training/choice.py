@@ -77,9 +77,10 @@ def refit_by_validation(
         most = min(_WORSE * expected + _MUCH_WORSE, max(expected, (expected + same) / 2))
         trials = Trials(search, whole, validation, ends - recorder.seconds)
         network = trials.made(recipe, trials.share(1), draws=_DRAWS)
+        if network is None or recorder.interrupted:
+            return
         # Gradients sometimes end in a network that says nearly the same for all inputs.
-        is_usual = network is not None and loss_per_mass(whole, network) <= most
-        if network is not None and is_usual and not recorder.interrupted:
+        if loss_per_mass(whole, network) <= most:
             _take(search, trials.whole(network))
             return
     left = ends - recorder.seconds
