@@ -194,11 +194,14 @@ class TrainingProblem:
         """Make the network that is returned of the best one."""
         return network
 
+    def mistakes(self, network: Network) -> FloatArray:
+        """Weight of every input that the network puts into a wrong class."""
+        # An output that is on costs what is not of its class; so 0 mistakes give exactly 0.
+        return np.asarray(self.cost_on[np.arange(len(self.mass)), network.predict(self.inputs)])
+
     def error(self, network: Network) -> float:
         """Share of the samples' weight that the network puts into a wrong class."""
-        # An output that is on costs what is not of its class; so 0 mistakes give exactly 0.
-        wrong = self.cost_on[np.arange(len(self.mass)), network.predict(self.inputs)].sum()
-        return float(wrong / self.mass.sum())
+        return float(self.mistakes(network).sum() / self.mass.sum())
 
     def round_bound(self, bound: float) -> float:
         """Raise a lower bound to the next value the loss can take."""

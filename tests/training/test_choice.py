@@ -52,7 +52,7 @@ def test_copies_of_a_shallow_network_compete_with_a_deep_one_and_few_where_time_
     # Enough for everything even beside other work, but for what the slow case is about.
     budget = Budget(seconds=3 if is_slow else 60, seed=3)
     network, result = Auto(patience=1.0).train(training, validation=validation, budget=budget)
-    assert trained == ([(8,), (8, 8)] if is_slow else [(8, 8), (8,)] * 2)
+    assert trained == [(8,), (8, 8)]
     assert network.architecture.hidden == (8, 8)
     assert result.loss == training.loss(network)
 
@@ -92,7 +92,8 @@ def test_held_out_samples_show_how_to_train_and_are_then_trained_on(hidden, meth
     assert result.bound >= whole.conflict_bound
     # A third of the samples is held out in turn.
     tried = [jitter for size, jitter in seen if size == 80]
-    assert set(tried) >= {0.0, 0.1, 0.5}
+    assert 0.0 in tried
+    assert len(set(tried)) >= 3
     # The usual way has begun on all samples before; any other one is gone again with all of them.
     again = seen[len(tried) :]
     assert all(size == 120 and jitter in tried for size, jitter in again)
@@ -119,6 +120,21 @@ def test_of_networks_trained_on_all_samples_that_of_the_least_loss_is_kept(
     assert len(losses) == choice._DRAWS
     assert min(losses) < max(losses)
     assert result.loss == min(losses) == training.loss(network)
+
+
+def test_only_what_is_clearly_better_replaces_the_best_bet():
+    def rows(*wrong):
+        return np.array([[float(i in each) for i in range(20)] for each in wrong])
+
+    # The first has 3 mistakes; chance alone often gives one or two fewer, or others.
+    assert choice.clearly_best(rows({1, 2, 3}, {1, 2}, {4, 5})) == 0
+    assert choice.clearly_best(rows({1, 2, 3}, {1, 2, 3}, {1, 2, 3, 4})) == 0
+    assert choice.clearly_best(rows({1, 2, 3}, {1, 2}, set())) == 2
+    # Three more that only the first gets wrong, and three that only the other does, are chance.
+    assert choice.clearly_best(rows(set(range(6)), {7, 8, 9})) == 0
+    assert choice.clearly_best(rows(set(range(6)), {7}, {7, 8})) == 1
+    # A weight counts as one decision about so many samples.
+    assert choice.clearly_best(3.0 * rows({1}, set())) == 0
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bdnn.activation import FloatArray
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
 from bdnn.search.embedding import shallow_problem
@@ -16,8 +17,8 @@ from bdnn.training.trials import Recipe, Trials, gradient_recipes, loss_per_mass
 if TYPE_CHECKING:
     from bdnn.training.search_run import Search
 
-# Noise of networks whose margins are widened at the price of some loss.
-_WIDE = 0.5
+# Standard errors by which another way to train must be better than the best bet to replace it.
+_CLEARLY = 1.5
 # Part of the time for the training on all samples, once it is known how.
 _REFIT_SHARE = 0.4
 # How much worse than usual the loss of a network may be, as a factor and then per sample.
@@ -91,42 +92,60 @@ def refit_by_validation(
 def _best_recipe(
     search: Search, training: TrainingProblem, validation: TrainingProblem, seconds: float
 ) -> tuple[Recipe, float] | None:
-    """The recipe of the fewest validation errors and its usual loss; None: what has been done."""
+    """The best recipe by validation and its usual loss; None: what has been done.
+
+    The first recipe is the best bet before anything is known. Taking whatever makes the fewest
+    mistakes costs accuracy: differences are mostly chance, and what is lucky on the samples at
+    hand is, if anything, less lucky on others. So another one has to be clearly better.
+    """
     recorder, ends = search.recorder, search.recorder.seconds + seconds
     recipes = _recipes(search)
     if len(recipes) == 1:
         return None
-    scores: list[list[tuple[float, float]]] = []
+    mistakes: list[FloatArray] = []
+    losses: list[list[float]] = []
     for part, held_out in _folds(search, training, validation):
         began = recorder.seconds
         trials = Trials(search, part, held_out, ends - began)
         fold = [
-            trials.score(recipe, trials.share(len(recipes) - number))
+            trials.judged(recipe, trials.share(len(recipes) - number))
             for number, recipe in enumerate(recipes)
         ]
         if recorder.interrupted:
             return None
-        if not scores or np.isfinite(fold).all():
-            scores.append(fold)
+        if not losses or np.isfinite([loss for _, loss in fold]).all():
+            mistakes.append(np.array([each for each, _ in fold]))
+            losses.append([loss for _, loss in fold])
         if recorder.seconds + (recorder.seconds - began) > ends:
             break
-    means = np.mean(scores, axis=0)
-    best = min(range(len(recipes)), key=lambda number: tuple(means[number]))
+    best = clearly_best(np.concatenate(mistakes, axis=1))
     is_usual = recipes[best] == Recipe(False, 0.0, search.objective)
-    return None if is_usual else (recipes[best], float(means[best, 1]))
+    return None if is_usual else (recipes[best], float(np.mean(losses, axis=0)[best]))
+
+
+def clearly_best(mistakes: FloatArray) -> int:
+    """Find the row of the fewest mistakes among those clearly better than the first, or that.
+
+    Parameters
+    ----------
+    mistakes : array of shape (n_ways, n_samples)
+        Weight of every sample that a way to train puts into a wrong class.
+    """
+    gains = mistakes[0] - mistakes
+    gain = gains.sum(axis=1)
+    error = np.sqrt(np.square(gains).sum(axis=1))
+    return int(np.argmax(np.where(gain > _CLEARLY * error, gain, 0.0)))
 
 
 def _recipes(search: Search) -> list[Recipe]:
-    """Ways to train that differ enough to be worth a comparison."""
-    wide = replace(search.objective, order=("margin",))
+    """Ways to train that differ enough to be worth a comparison, the best bet first."""
+    usual = Recipe(False, 0.0, search.objective)
+    if search.start != "straight_through":
+        return [usual]
     is_deep = shallow_problem(search.recorder.problem) is not None
-    plain = gradient_recipes(is_deep) if search.start == "straight_through" else []
-    return [
-        *plain,
-        # Moves in deep layers are slow and gain little.
-        *(replace(r, objective=wide) for r in plain if (r.is_copied, r.jitter) == (is_deep, _WIDE)),
-        Recipe(False, 0.0, search.objective),
-    ]
+    plain = gradient_recipes(is_deep)
+    wide = replace(plain[0], objective=replace(search.objective, order=("margin",)))
+    return [*plain, wide, usual]
 
 
 def _folds(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bdnn.activation import FloatArray
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
 from bdnn.search.embedding import embed, shallow_problem
@@ -16,15 +17,16 @@ from bdnn.search.starts import straight_through
 if TYPE_CHECKING:
     from bdnn.training.search_run import Search
 
-# Noise of networks trained by gradients: what suits best differs from data to data.
-_JITTERS = (0.1, 0.5, 0.3)
-# A deep network and its copy of a shallow one, in turn: whether depth helps differs as well.
-_DEEP_JITTERS, _SHALLOW_JITTERS = (0.5, 0.1), (0.1, 0.5)
-# Epochs, and how much of a sample is spread over all classes: of many classes each has few samples,
-# which a network that was never in doubt about them fits too closely.
-_EPOCHS, _SMOOTHING = (100, 300), (0.0, 0.2)
-# Where time is short there is one network of each kind, and these are their parts of it.
-_RUSHED_JITTER, _SHALLOW_SHARE, _RUSHED_SHARE = 0.1, 0.15, 0.6
+# Noise of networks trained by gradients, in ranks: what suits most data, and more of it; deep ones
+# overfit sooner. Sums of fewer features than these average less of it out, and get less.
+_JITTERS, _DEEP_JITTER, _MANY_FEATURES = (0.06, 0.12), 0.09, 12
+# For two classes and for more: epochs, learning rate, and how much of a sample is spread over all
+# classes. Of many classes each has few samples, which a network that was never in doubt about them
+# fits too closely.
+_EPOCHS, _RATES, _SMOOTHING = (100, 300), (0.02, 0.04), (0.0, 0.2)
+# Where time is short, samples are many and need little noise. There is one network of each kind,
+# and these are their parts of the time.
+_RUSHED_JITTER, _SHALLOW_SHARE, _RUSHED_SHARE = 0.02, 0.15, 0.6
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Recipe:
     is_copied : bool
         Whether a shallow network is trained, for a deep one to copy.
     jitter : float
-        Noise of the inputs, in units of each feature's spread.
+        Noise of the inputs, in ranks as a share of all samples.
     objective : Objective or None
         What moves improve after the gradients.
     """
@@ -47,11 +49,10 @@ class Recipe:
 
 
 def gradient_recipes(is_deep: bool) -> list[Recipe]:
-    """Gradients alone, with more or less noise."""
-    if not is_deep:
-        return [Recipe(False, jitter) for jitter in _JITTERS]
-    pairs = zip(_DEEP_JITTERS, _SHALLOW_JITTERS, strict=True)
-    return [r for deep, flat in pairs for r in (Recipe(False, deep), Recipe(True, flat))]
+    """Gradients alone, the best bet first: noise, and more of it or, after a copy, depth."""
+    if is_deep:
+        return [Recipe(True, _JITTERS[0]), Recipe(False, _DEEP_JITTER)]
+    return [Recipe(False, jitter) for jitter in _JITTERS]
 
 
 def loss_per_mass(problem: TrainingProblem, network: Network) -> float:
@@ -111,12 +112,14 @@ class Trials:
             return None
         rng = np.random.default_rng(search.spawn_seed())
         has_many = kind.architecture.n_outputs > 2
+        averaged = min(1.0, np.sqrt(kind.architecture.n_features / _MANY_FEATURES))
         return straight_through(
             kind,
             rng=rng,
             seconds=seconds,
             epochs=_EPOCHS[has_many],
-            jitter=recipe.jitter,
+            learning_rate=_RATES[has_many],
+            jitter=averaged * recipe.jitter,
             smoothing=_SMOOTHING[has_many],
         )
 
@@ -157,12 +160,15 @@ class Trials:
             return network
         return self.moved(network, recipe.objective, ends - self.search.recorder.seconds)
 
-    def score(self, recipe: Recipe, seconds: float) -> tuple[float, float]:
-        """Validation error of what a recipe makes, and its loss per sample."""
+    def judged(self, recipe: Recipe, seconds: float) -> tuple[FloatArray, float]:
+        """Validation mistakes of what a recipe makes, and its loss per sample.
+
+        Where there was no time to make anything, all is mistaken and the loss is infinite.
+        """
         network = self.made(recipe, seconds)
         if network is None:
-            return np.inf, np.inf
-        return self.validation.error(network), loss_per_mass(self.problem, network)
+            return self.validation.mass.sum(axis=1), np.inf
+        return self.validation.mistakes(network), loss_per_mass(self.problem, network)
 
     def learn(self, *, then: int) -> None:
         """Train by gradients in several ways; so many steps follow."""

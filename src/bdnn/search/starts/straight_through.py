@@ -21,6 +21,7 @@ from bdnn.network import Network
 from bdnn.problem import TrainingProblem
 from bdnn.search.kernels.arrays import IntArray
 from bdnn.search.starts.levels import as_levels, of_steps
+from bdnn.search.starts.noise import RankNoise
 from bdnn.search.starts.simple import nearest_weights, random_start
 
 _BATCH = 64
@@ -55,7 +56,7 @@ def straight_through(
     epochs : int
     learning_rate : float
     jitter : float
-        Spread of the noise that every batch gets, in units of each feature's own spread.
+        Spread of the noise that every batch gets, in ranks as a share of all samples.
     smoothing : float
         Part of every sample that is spread evenly over all classes, which keeps scores from growing
         and all samples of account.
@@ -119,7 +120,6 @@ class _Trainer:
         # Half the digits are twice as fast, and enough for inputs of ordinary size.
         self.dtype: Any = np.float32 if np.abs(inputs).max() < _ORDINARY else np.float64
         self.inputs: FloatArray = inputs.astype(self.dtype)
-        self.noise = jitter * self.inputs.std(axis=0) if jitter else None
         self.latent: list[FloatArray] = [W.astype(self.dtype) for W in latent]
         self.offsets: list[FloatArray] = [
             (t / size).astype(self.dtype) for t, size in zip(thresholds, self.sizes, strict=True)
@@ -132,6 +132,7 @@ class _Trainer:
         share += smoothing * (1.0 / shape.n_outputs - share)
         self.share: FloatArray = share.astype(self.dtype)
         self.weight: FloatArray = (total / max(total.mean(), 1e-300)).astype(self.dtype)
+        self.noise = RankNoise(self.inputs, total, jitter, rng) if jitter else None
         m = len(inputs)
         self.batch = int(np.clip(m // 64, min(_BATCH, m), _LARGEST_BATCH))
 
@@ -146,9 +147,7 @@ class _Trainer:
         self._step(self._gradients(rows), rate)
 
     def _gradients(self, rows: IntArray) -> list[FloatArray]:
-        inputs = self.inputs[rows]
-        if self.noise is not None:
-            inputs += self.noise * self.rng.standard_normal(inputs.shape, dtype=self.dtype)
+        inputs = self.inputs[rows] if self.noise is None else self.noise.moved(rows)
         values, z = [inputs], []
         weights = [
             nearest_weights(V, kind) for V, kind in zip(self.latent, self.kinds, strict=True)

@@ -1,0 +1,62 @@
+"""Noise of ranks stays among the values that there are, whatever their scale."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bdnn.search.starts.noise import RankNoise
+
+
+def noisy(inputs, spread, *, weight=None, seed=0, copies=50):
+    rng = np.random.default_rng(seed)
+    weight = np.ones(len(inputs)) if weight is None else weight
+    noise = RankNoise(inputs, weight, spread, rng)
+    return np.array([noise.moved(np.arange(len(inputs))) for _ in range(copies)])
+
+
+@given(st.integers(0, 1000), st.integers(1, 40), st.sampled_from([1e-9, 0.05, 1.0, 100.0]))
+@settings(max_examples=60, deadline=None)
+def test_moved_values_are_values_of_the_feature(seed, n_inputs, spread):
+    rng = np.random.default_rng(seed)
+    inputs = np.round(rng.normal(size=(n_inputs, 3)), 1) * [1.0, 1e-6, 1e6]
+    for j, column in enumerate(np.moveaxis(noisy(inputs, spread, seed=seed, copies=5), 2, 0)):
+        assert np.isin(column, inputs[:, j]).all()
+
+
+def test_no_noise_moves_nothing_and_much_noise_reaches_both_ends():
+    inputs = np.random.default_rng(1).normal(size=(60, 2))
+    assert (noisy(inputs, 1e-9) == inputs).all()
+    far = noisy(inputs, 10.0)
+    assert (far.min(axis=(0, 1)) == inputs.min(axis=0)).all()
+    assert (far.max(axis=(0, 1)) == inputs.max(axis=0)).all()
+
+
+def test_noise_does_not_depend_on_the_scale_but_on_ranks():
+    inputs = np.random.default_rng(2).normal(size=(80, 2))
+    stretched = np.sign(inputs) * np.abs(inputs) ** 3
+    same = noisy(inputs, 0.1)
+    assert (noisy(stretched, 0.1) == np.sign(same) * np.abs(same) ** 3).all()
+
+
+@pytest.mark.parametrize("spread", [0.05, 0.2])
+def test_the_spread_is_a_share_of_the_samples(spread):
+    inputs = np.arange(1000.0)[:, None]
+    moved = (noisy(inputs, spread, copies=200) - inputs)[:, 450:550] / 1000
+    assert moved.std() == pytest.approx(spread, rel=0.05)
+    assert abs(moved.mean()) < 0.1 * spread
+
+
+def test_an_input_of_some_weight_is_as_good_as_so_many_samples():
+    values = np.array([[0.0], [1.0], [2.0]])
+    weight = np.array([6.0, 3.0, 1.0])
+    shares = [
+        [(copies[:, : len(column)] == value).mean() for value in (0.0, 1.0, 2.0)]
+        for column, copies in (
+            (values, noisy(values, 50.0, weight=weight, copies=4000)),
+            (values, noisy(np.repeat(values, weight.astype(int), axis=0), 50.0, copies=4000)),
+        )
+    ]
+    assert shares[0] == pytest.approx(shares[1], abs=0.03)
