@@ -59,9 +59,35 @@ def test_straight_through_can_be_stopped():
         random_problem(0, n_samples=20, hidden=(4,)),
         rng=np.random.default_rng(0),
         seconds=5.0,
-        on_epoch=lambda network: epochs.append(network) or len(epochs) == 4,
+        stops=lambda: epochs.append(1) or len(epochs) == 4,
     )
     assert len(epochs) == 4
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("thresholds", ["neuron", "layer", "zero"])
+@pytest.mark.parametrize("hidden", [(4,), (4, 3)])
+def test_straight_through_goes_on_from_a_network(weights, thresholds, hidden):
+    problem = random_problem(
+        0, n_samples=20, n_classes=3, hidden=hidden, weights=weights, thresholds=thresholds
+    )
+    begun = random_start(problem, np.random.default_rng(1))
+    network = straight_through(
+        problem, rng=np.random.default_rng(0), seconds=5.0, learning_rate=1e-9, start=begun
+    )
+    # Integer weights begin inside their cells, some of them in the next one.
+    for W, V in zip(network.weights, begun.weights, strict=True):
+        assert np.abs(W - V).mean() < (1e-3 if weights == "continuous" else 0.7 * np.abs(V).max())
+    if weights == "continuous":
+        assert problem.loss(network) <= problem.loss(begun)
+
+
+def test_units_of_several_values_take_no_start():
+    problem = random_problem(0, hidden=(3,), activation="ternary")
+    with pytest.raises(ModelError, match="leave it out"):
+        straight_through(
+            problem, rng=np.random.default_rng(0), seconds=1.0, start=problem.constant_network()
+        )
 
 
 @st.composite

@@ -17,6 +17,7 @@ from bdnn.training.splitting import polish
 from bdnn.training.splitting.batches import Sampler
 from bdnn.training.splitting.epoch import EpochProblem
 from bdnn.training.splitting.partition import Partition
+from bdnn.training.trials import noisy_gradients
 from tests.problems import random_problem
 from tests.sentences import assert_one_sentence
 from tests.training.splitting.test_parts import clouds
@@ -102,7 +103,8 @@ def test_the_polish_trains_on_samples_that_have_chosen_the_epoch(refit, monkeypa
         return call
 
     monkeypatch.setattr(data_splitting, "Sampler", watched("epochs", data_splitting.Sampler, 0))
-    monkeypatch.setattr(polish, "widen_margin", watched("polish", polish.widen_margin, 0))
+    trains = "noisy_gradients" if refit else "widen_margin"
+    monkeypatch.setattr(polish, trains, watched("polish", getattr(polish, trains), 0))
     data = datasets.load("boston-housing")
     model = BDNNClassifier(
         hidden=(10,),
@@ -118,6 +120,35 @@ def test_the_polish_trains_on_samples_that_have_chosen_the_epoch(refit, monkeypa
         assert model.result_.error == pytest.approx(errors / n_known)
     else:
         assert model.result_.error * n_trained <= errors
+
+
+@pytest.mark.parametrize("hidden", [(6,), (6, 6)])
+@pytest.mark.parametrize("fails", [True, False])
+def test_gradients_on_all_samples_are_kept_unless_clearly_worse(hidden, fails, monkeypatch):
+    made = []
+
+    def watched(problem, **options):
+        network = problem.constant_network() if fails else noisy_gradients(problem, **options)
+        made.append((options["start"], network))
+        return network
+
+    monkeypatch.setattr(polish, "noisy_gradients", watched)
+    training, validation = clouds(200, seed=1, hidden=hidden), clouds(80, seed=2, hidden=hidden)
+    whole = TrainingProblem(
+        training.architecture,
+        np.concatenate([training.inputs, validation.inputs]),
+        np.concatenate([training.mass, validation.mass]),
+    )
+    network, result = DataSplitting(epochs=6, batch_size=16).train(
+        whole, validation=validation, training_part=training, budget=Budget(20, seed=0)
+    )
+    begun, learnt = made[0]
+    # A deep network may copy the shallow one that was trained.
+    assert (
+        network.outputs(whole.inputs) == (begun if fails else learnt).outputs(whole.inputs)
+    ).all()
+    assert network.architecture.hidden == hidden
+    assert result.loss == whole.loss(network)
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ from bdnn.training.splitting.batches import BatchKind, Sampler
 from bdnn.training.splitting.epoch import EpochProblem
 from bdnn.training.splitting.judging import Candidate, Judge, Judgement
 from bdnn.training.splitting.partition import Partition, SplitKind
-from bdnn.training.splitting.polish import polish
+from bdnn.training.splitting.polish import learnt, polish
 from bdnn.training.splitting.solution import EpochSolution, EpochSolver
 
 # Share of the time for the epochs, where a polish follows.
@@ -64,10 +64,11 @@ class DataSplitting(AbstractMethod):
     patience : float
         Seconds a solver may take for one epoch; with ``paper=True`` an equal share of the time.
     polish : bool
-        Whether the best network is trained further on the true loss and its margin at the end.
+        Whether the best network is trained further at the end: on the true loss and its margin.
     refit : bool
         Where samples are held out for validation: whether the polish trains on these as well, once
-        they have chosen the epoch. Under constraints and with a radius of its own it never does.
+        they have chosen the epoch, and by gradients with noise. Under constraints and with a radius
+        of its own it never does.
     eps : float
         Strictness margin of continuous weights.
     paper : bool
@@ -284,9 +285,14 @@ class _Run:
         self._pass_seconds = time.perf_counter() - began
 
     def polish(self) -> None:
-        """Train the best network further, where that makes fewer errors on all known samples."""
+        """Train the best network further: on all samples, or where that makes fewer errors."""
         self.recorder.note("polish")
         seconds = self.recorder.remaining - self._reserve
+        if self.recorder.training_part is not None:
+            found = learnt(self.recorder, self.best, seconds=seconds, rng=self.rng)
+            if found is not None:
+                self._take(found, self.judge.judge(found), "polish")
+            return
         for candidate in polish(
             self.recorder, self.best, seconds=seconds, rng=self.rng, settle=self._settled
         ):

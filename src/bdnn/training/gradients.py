@@ -136,7 +136,7 @@ class _Course:
             problem,
             rng=self.rng,
             seconds=max(0.05, _GRADIENT_SHARE * seconds),
-            on_epoch=lambda found: recorder.heartbeat("gradients"),
+            stops=lambda: recorder.heartbeat("gradients"),
         )
         recorder.choose(network, "gradients")
         return network

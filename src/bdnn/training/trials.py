@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -55,6 +56,31 @@ def gradient_recipes(is_deep: bool) -> list[Recipe]:
     return [Recipe(False, jitter) for jitter in _JITTERS]
 
 
+def noisy_gradients(
+    problem: TrainingProblem,
+    *,
+    rng: np.random.Generator,
+    seconds: float,
+    stops: Callable[[], bool],
+    jitter: float = _JITTERS[0],
+    start: Network | None = None,
+) -> Network:
+    """Train by gradients in the way that suits the number of classes and features."""
+    has_many = problem.architecture.n_outputs > 2
+    averaged = min(1.0, np.sqrt(problem.architecture.n_features / _MANY_FEATURES))
+    return straight_through(
+        problem,
+        rng=rng,
+        seconds=seconds,
+        epochs=_EPOCHS[has_many],
+        learning_rate=_RATES[has_many],
+        jitter=averaged * jitter,
+        smoothing=_SMOOTHING[has_many],
+        start=start,
+        stops=stops,
+    )
+
+
 def loss_per_mass(problem: TrainingProblem, network: Network) -> float:
     """Loss of a network per sample of weight 1."""
     return problem.loss(network) / float(problem.mass.sum())
@@ -106,21 +132,15 @@ class Trials:
 
     def gradients(self, recipe: Recipe, seconds: float) -> Network | None:
         """Train by gradients, if there is time."""
-        search = self.search
-        kind = self._kind(recipe)
-        if seconds <= 0 or search.recorder.heartbeat("validation"):
+        recorder = self.search.recorder
+        if seconds <= 0 or recorder.heartbeat("validation"):
             return None
-        rng = np.random.default_rng(search.spawn_seed())
-        has_many = kind.architecture.n_outputs > 2
-        averaged = min(1.0, np.sqrt(kind.architecture.n_features / _MANY_FEATURES))
-        return straight_through(
-            kind,
-            rng=rng,
+        return noisy_gradients(
+            self._kind(recipe),
+            rng=np.random.default_rng(self.search.spawn_seed()),
             seconds=seconds,
-            epochs=_EPOCHS[has_many],
-            learning_rate=_RATES[has_many],
-            jitter=averaged * recipe.jitter,
-            smoothing=_SMOOTHING[has_many],
+            stops=lambda: recorder.heartbeat("validation"),
+            jitter=recipe.jitter,
         )
 
     def drawn(self, recipe: Recipe, seconds: float, draws: int) -> Network | None:

@@ -13,12 +13,12 @@ from bdnn.training.splitting.partition import Partition, majority_loss
 from tests.problems import random_problem
 
 
-def clouds(n=300, seed=0, weights="ternary") -> TrainingProblem:
+def clouds(n=300, seed=0, weights="ternary", hidden=(6,)) -> TrainingProblem:
     """Two classes in two clouds of unequal size, five features."""
     rng = np.random.default_rng(seed)
     y = (rng.random(n) < 0.3).astype(int)
     X = np.rint(64 * (rng.normal(size=(n, 5)) + 2.5 * y[:, None])) / 64
-    shape = Architecture.create(5, 2, hidden=(6,), weights=weights)
+    shape = Architecture.create(5, 2, hidden=hidden, weights=weights)
     return TrainingProblem.from_samples(shape, X, y)
 
 

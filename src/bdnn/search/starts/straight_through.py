@@ -17,6 +17,7 @@ import numpy as np
 
 from bdnn.activation import FloatArray, weighted_sums
 from bdnn.architecture import WeightSet
+from bdnn.errors import ModelError
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
 from bdnn.search.kernels.arrays import IntArray
@@ -43,7 +44,8 @@ def straight_through(
     learning_rate: float = 0.02,
     jitter: float = 0.0,
     smoothing: float = 0.0,
-    on_epoch: Callable[[Network], bool] | None = None,
+    start: Network | None = None,
+    stops: Callable[[], bool] | None = None,
 ) -> Network:
     """Train by straight-through gradients and return the last network.
 
@@ -60,13 +62,19 @@ def straight_through(
     smoothing : float
         Part of every sample that is spread evenly over all classes, which keeps scores from growing
         and all samples of account.
-    on_epoch : callable (network) -> bool, optional
-        Called after every epoch, for a choice by validation; True ends the training.
+    start : Network, optional
+        Where to begin, a network of steps; a random one by default.
+    stops : callable () -> bool, optional
+        Asked after every epoch; True ends the training.
     """
     if problem.architecture.n_outputs == 1 or len(problem.inputs) == 0:
         return problem.constant_network()
     if problem.architecture.activations:
         shape = problem.architecture
+        if start is not None:
+            raise ModelError(
+                f"start must be None for units of several values, got {start!r}: leave it out."
+            )
         steps = straight_through(
             of_steps(problem),
             rng=rng,
@@ -75,10 +83,11 @@ def straight_through(
             learning_rate=learning_rate,
             jitter=jitter,
             smoothing=smoothing,
-            on_epoch=None if on_epoch is None else lambda found: on_epoch(as_levels(found, shape)),
+            stops=stops,
         )
         return as_levels(steps, shape)
-    trainer = _Trainer(problem, rng, jitter, smoothing)
+    begin = random_start(problem, rng) if start is None else start
+    trainer = _Trainer(problem, begin, rng, jitter, smoothing)
     started, seconds = time.monotonic(), max(seconds, 1e-3)
     progress, is_timed = 0.0, False
     for epoch in range(epochs):
@@ -91,7 +100,7 @@ def straight_through(
             progress = max(progress, used) if is_timed else progress
             trainer.learn(rows, learning_rate * (1.0 - progress))
         is_timed = is_timed or used > 1.5 * (epoch + 1) / epochs
-        if (on_epoch is not None and on_epoch(trainer.network())) or used >= 1.0:
+        if (stops is not None and stops()) or used >= 1.0:
             break
     return trainer.network()
 
@@ -100,13 +109,17 @@ class _Trainer:
     """Latent weights and thresholds with the moments of Adam."""
 
     def __init__(
-        self, problem: TrainingProblem, rng: np.random.Generator, jitter: float, smoothing: float
+        self,
+        problem: TrainingProblem,
+        begin: Network,
+        rng: np.random.Generator,
+        jitter: float,
+        smoothing: float,
     ) -> None:
         self.problem, self.rng = problem, rng
         shape = problem.architecture
         self.kinds = shape.weights
         self.paired = shape.n_outputs == 2 and shape.thresholds == "neuron"
-        begin = random_start(problem, rng)
         latent = [W / kind.limit for W, kind in zip(begin.weights, self.kinds, strict=True)]
         for k, (W, kind) in enumerate(zip(latent, self.kinds, strict=True)):
             if kind.integer:

@@ -1,4 +1,8 @@
-"""The last step of data splitting: train the best network further on the true loss."""
+"""The last step of data splitting: train the best network further.
+
+Where validation samples have chosen it, by gradients with noise on all samples, which does best on
+others. Elsewhere on the true loss and its margin, which are then all there is to judge by.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from bdnn.architecture import Architecture
 from bdnn.constraints.problem import ConstrainedProblem
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
@@ -15,7 +20,9 @@ from bdnn.search.embedding import embed
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import default_margin
 from bdnn.training.base import Recorder
+from bdnn.training.choice import clearly_best
 from bdnn.training.splitting.judging import Candidate, part_of, some_rows
+from bdnn.training.trials import noisy_gradients
 
 # The polish sees at most this many inputs, so that it does not depend on the size of the data.
 _MOST_INPUTS = 3000
@@ -45,10 +52,8 @@ def polish(
         within = _searched_within(recorder, recorder.problem, best.network, seconds, rng)
         yield from (Candidate(network) for network in map(settle, within) if network is not None)
         return
-    rows = some_rows(recorder.problem, _MOST_INPUTS, rng)
-    problem = part_of(recorder.problem, rows)
     shape, begun = best.network.architecture, best.cheaper
-    problem = TrainingProblem(begun.architecture, problem.inputs, problem.mass)
+    problem = _some_samples(recorder, begun, rng)
     wanted = default_margin(problem.architecture)
     recipes = [
         *((("margin",), factor * wanted) for factor in _FACTORS[begun.architecture.n_outputs > 2]),
@@ -73,10 +78,42 @@ def polish(
             on_progress=lambda network, values: recorder.heartbeat("polish"),
         )
         found = settle(wider)
-        if found is None:
-            continue
-        is_copy = best.shallow is not None
-        yield Candidate(embed(found, shape), found) if is_copy else Candidate(found)
+        if found is not None:
+            yield _whole(found, shape)
+
+
+def learnt(
+    recorder: Recorder, best: Candidate, *, seconds: float, rng: np.random.Generator
+) -> Candidate | None:
+    """Train the best network by gradients with noise, or say None where that is clearly worse."""
+    begun = best.cheaper
+    problem = _some_samples(recorder, begun, rng)
+    found = noisy_gradients(
+        problem,
+        rng=rng,
+        seconds=seconds,
+        stops=lambda: recorder.heartbeat("polish"),
+        start=begun,
+    )
+    mistakes = np.array([problem.mistakes(network) for network in (found, begun)])
+    if recorder.interrupted or clearly_best(mistakes) == 1:
+        return None
+    return _whole(found, best.network.architecture)
+
+
+def _some_samples(
+    recorder: Recorder, network: Network, rng: np.random.Generator
+) -> TrainingProblem:
+    """A bounded part of the problem, for networks of this shape."""
+    part = part_of(recorder.problem, some_rows(recorder.problem, _MOST_INPUTS, rng))
+    return TrainingProblem(network.architecture, part.inputs, part.mass)
+
+
+def _whole(network: Network, shape: Architecture) -> Candidate:
+    """A candidate of the shape wanted, which copies the network if that is shallower."""
+    if network.architecture == shape:
+        return Candidate(network)
+    return Candidate(embed(network, shape), network)
 
 
 def _searched_within(
