@@ -49,14 +49,25 @@ def test_the_spread_is_a_share_of_the_samples(spread):
     assert abs(moved.mean()) < 0.1 * spread
 
 
+def test_features_of_two_values_are_left_alone():
+    inputs = np.random.default_rng(3).normal(size=(50, 4))
+    inputs[:, 0], inputs[:, 2] = inputs[:, 0] > 1.5, 7.0
+    moved = noisy(inputs, 0.3)
+    assert (moved[:, :, [0, 2]] == inputs[:, [0, 2]]).all()
+    assert (moved[:, :, [1, 3]] != inputs[:, [1, 3]]).any(axis=(0, 1)).all()
+
+
 def test_an_input_of_some_weight_is_as_good_as_so_many_samples():
-    values = np.array([[0.0], [1.0], [2.0]])
-    weight = np.array([6.0, 3.0, 1.0])
-    shares = [
-        [(copies[:, : len(column)] == value).mean() for value in (0.0, 1.0, 2.0)]
-        for column, copies in (
-            (values, noisy(values, 50.0, weight=weight, copies=4000)),
-            (values, noisy(np.repeat(values, weight.astype(int), axis=0), 50.0, copies=4000)),
-        )
-    ]
-    assert shares[0] == pytest.approx(shares[1], abs=0.03)
+    values = np.arange(4.0)[:, None]
+    weight = np.array([6.0, 1.0, 2.0, 1.0])
+    samples = np.repeat(values, weight.astype(int), axis=0)
+
+    def from_the_second(copies, rows):
+        return [(copies[:, rows] == value).mean() for value in range(4)]
+
+    one = from_the_second(noisy(values, 0.3, weight=weight, copies=20000), [1])
+    same = from_the_second(noisy(samples, 0.3, copies=20000), [6])
+    assert one == pytest.approx(same, abs=0.02)
+    # Without the weights the first value is nearer than the last two together.
+    unweighted = from_the_second(noisy(values, 0.3, copies=20000), [1])
+    assert unweighted != pytest.approx(same, abs=0.02)

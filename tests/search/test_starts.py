@@ -64,22 +64,26 @@ def test_straight_through_can_be_stopped():
     assert len(epochs) == 4
 
 
-@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("weights", [*WEIGHTS, "int:7"])
 @pytest.mark.parametrize("thresholds", ["neuron", "layer", "zero"])
-@pytest.mark.parametrize("hidden", [(4,), (4, 3)])
-def test_straight_through_goes_on_from_a_network(weights, thresholds, hidden):
+@pytest.mark.parametrize("hidden", [(), (4,), (4, 3)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_straight_through_goes_on_from_a_network(weights, thresholds, hidden, n_classes):
     problem = random_problem(
-        0, n_samples=20, n_classes=3, hidden=hidden, weights=weights, thresholds=thresholds
+        0, n_samples=20, n_classes=n_classes, hidden=hidden, weights=weights, thresholds=thresholds
     )
     begun = random_start(problem, np.random.default_rng(1))
     network = straight_through(
         problem, rng=np.random.default_rng(0), seconds=5.0, learning_rate=1e-9, start=begun
     )
-    # Integer weights begin inside their cells, some of them in the next one.
-    for W, V in zip(network.weights, begun.weights, strict=True):
-        assert np.abs(W - V).mean() < (1e-3 if weights == "continuous" else 0.7 * np.abs(V).max())
-    if weights == "continuous":
-        assert problem.loss(network) <= problem.loss(begun)
+    for W, V in list(zip(network.weights, begun.weights, strict=True))[:-1]:
+        np.testing.assert_allclose(W, V, atol=1e-4)
+    is_mirrored = n_classes == 2 and thresholds == "neuron"
+    if not is_mirrored:
+        np.testing.assert_allclose(network.weights[-1], begun.weights[-1], atol=1e-4)
+    elif weights == "continuous":
+        agreement = network.predict(problem.inputs) == begun.predict(problem.inputs)
+        assert agreement.mean() > 0.9
 
 
 def test_units_of_several_values_take_no_start():

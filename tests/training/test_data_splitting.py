@@ -8,14 +8,17 @@ import numpy as np
 import pytest
 
 from bdnn import BDNNClassifier, datasets
-from bdnn.constraints import Sparsity
+from bdnn.constraints import Sparsity, constrain
 from bdnn.errors import ModelError
 from bdnn.formulation import NetworkModel
 from bdnn.problem import TrainingProblem
+from bdnn.search import random_start
 from bdnn.training import Budget, DataSplitting, data_splitting
+from bdnn.training.base import Recorder
 from bdnn.training.splitting import polish
 from bdnn.training.splitting.batches import Sampler
 from bdnn.training.splitting.epoch import EpochProblem
+from bdnn.training.splitting.judging import Candidate
 from bdnn.training.splitting.partition import Partition
 from bdnn.training.trials import noisy_gradients
 from tests.problems import random_problem
@@ -149,6 +152,45 @@ def test_gradients_on_all_samples_are_kept_unless_clearly_worse(hidden, fails, m
     ).all()
     assert network.architecture.hidden == hidden
     assert result.loss == whole.loss(network)
+
+
+def recorded(problem, seconds) -> Recorder:
+    return Recorder(problem, Budget(seconds, seed=0), None, None)
+
+
+def test_gradients_do_not_begin_with_a_network_that_says_the_same_for_all_inputs():
+    problem = clouds(200, weights="continuous", hidden=(6, 6))
+    best = Candidate(problem.constant_network())
+    rng = np.random.default_rng(0)
+    found = polish.learnt(recorded(problem, 60), best, seconds=60, rng=rng)
+    assert problem.error(found.network) < 0.05
+
+
+def test_gradients_without_time_change_nothing():
+    problem = clouds(200)
+    best = Candidate(random_start(problem, np.random.default_rng(1)))
+    rng = np.random.default_rng(0)
+    assert polish.learnt(recorded(problem, 60), best, seconds=-1.0, rng=rng) is None
+    # A few steps are taken only where they are better already.
+    for _ in range(10):
+        found = polish.learnt(recorded(problem, 60), best, seconds=1e-3, rng=rng)
+        assert found is None or problem.error(found.network) < problem.error(best.network)
+
+
+def test_a_polish_on_validation_samples_keeps_constraints():
+    whole, part = (constrain(clouds(n, seed=1), sparsity=Sparsity(per_unit=1)) for n in (120, 90))
+    network, _ = DataSplitting(epochs=3, batch_size=16).train(
+        whole, validation=clouds(30, seed=2), training_part=part, budget=Budget(10, seed=0)
+    )
+    assert whole.allows(network)
+
+
+@pytest.mark.parametrize("random_state", range(4))
+def test_a_loss_to_stop_at_is_not_given_up_again(random_state):
+    model = iris(
+        DataSplitting(epochs=20), weights="ternary", loss_limit=16, random_state=random_state
+    )
+    assert model.result_.loss <= 16 or len(model.result_.steps) == 20
 
 
 @pytest.mark.parametrize(

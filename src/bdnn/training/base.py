@@ -362,6 +362,7 @@ class AbstractMethod(ABC):
         problem = problem.weighed_in(unit)
         if budget.loss is not None:
             budget = replace(budget, loss=budget.loss / unit)
+        validation = None if validation is None else validation.weighed_in(unit)
         recorder = Recorder(problem, budget, tell, validation)
         if training_part is not None:
             recorder.training_part = training_part.weighed_in(unit)

@@ -12,15 +12,16 @@ from bdnn.activation import FloatArray
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
 from bdnn.search.embedding import shallow_problem
-from bdnn.training.trials import Recipe, Trials, gradient_recipes, loss_per_mass
+from bdnn.training.trials import Recipe, Trials, full_seconds, gradient_recipes, loss_per_mass
 
 if TYPE_CHECKING:
     from bdnn.training.search_run import Search
 
 # Standard errors by which another way to train must be better than the best bet to replace it.
 _CLEARLY = 1.5
-# Part of the time for the training on all samples, once it is known how.
-_REFIT_SHARE = 0.4
+# Part of the time for the training on all samples, once it is known how, and part of a whole
+# training that each way needs to be worth a comparison.
+_REFIT_SHARE, _LEAST_PART = 0.4, 0.5
 # How much worse than usual the loss of a network may be, as a factor and then per sample.
 _WORSE, _MUCH_WORSE = 1.5, 0.1
 # Networks trained on all samples, of which that of the least loss is kept.
@@ -56,8 +57,9 @@ def refit_by_validation(
 
     The network at hand has seen all samples and cannot be judged; what made it competes by the
     start and its margins at the same loss on the training part. While there is time, other samples
-    are held out in turn, because one part of a small table says little. Where time was too short
-    for all that, the best network of the training part is taken.
+    are held out in turn, because one part of a small table says little. Where time is too short
+    for a comparison, the best bet is trained on all samples; where it is even too short for that,
+    the best network of the training part is taken.
     """
     if search.is_rushed:
         trials = Trials(search, training, validation, seconds)
@@ -75,7 +77,10 @@ def refit_by_validation(
         whole = recorder.problem
         same = loss_per_mass(whole, whole.constant_network())
         # Nearer to what is usual than to a network that says the same for all inputs.
-        most = min(_WORSE * expected + _MUCH_WORSE, max(expected, (expected + same) / 2))
+        if expected is None:
+            most = (loss_per_mass(whole, search.best) + same) / 2
+        else:
+            most = min(_WORSE * expected + _MUCH_WORSE, max(expected, (expected + same) / 2))
         trials = Trials(search, whole, validation, ends - recorder.seconds)
         network = trials.made(recipe, trials.share(1), draws=_DRAWS)
         if network is None or recorder.interrupted:
@@ -91,8 +96,8 @@ def refit_by_validation(
 
 def _best_recipe(
     search: Search, training: TrainingProblem, validation: TrainingProblem, seconds: float
-) -> tuple[Recipe, float] | None:
-    """The best recipe by validation and its usual loss; None: what has been done.
+) -> tuple[Recipe, float | None] | None:
+    """The best recipe by validation and its usual loss, if known; None: what has been done.
 
     The first recipe is the best bet before anything is known. Taking whatever makes the fewest
     mistakes costs accuracy: differences are mostly chance, and what is lucky on the samples at
@@ -102,6 +107,9 @@ def _best_recipe(
     recipes = _recipes(search)
     if len(recipes) == 1:
         return None
+    whole = full_seconds(recorder.problem, search.pace.epoch)
+    if seconds / len(recipes) < _LEAST_PART * whole:
+        return recipes[0], None
     mistakes: list[FloatArray] = []
     losses: list[list[float]] = []
     for part, held_out in _folds(search, training, validation):
@@ -119,8 +127,9 @@ def _best_recipe(
         if recorder.seconds + (recorder.seconds - began) > ends:
             break
     best = clearly_best(np.concatenate(mistakes, axis=1))
-    is_usual = recipes[best] == Recipe(False, 0.0, search.objective)
-    return None if is_usual else (recipes[best], float(np.mean(losses, axis=0)[best]))
+    if best == len(recipes) - 1:
+        return None
+    return recipes[best], float(np.mean(losses, axis=0)[best])
 
 
 def clearly_best(mistakes: FloatArray) -> int:
@@ -138,13 +147,15 @@ def clearly_best(mistakes: FloatArray) -> int:
 
 
 def _recipes(search: Search) -> list[Recipe]:
-    """Ways to train that differ enough to be worth a comparison, the best bet first."""
+    """Ways to train that differ enough to compare: the best bet first, last what has been done."""
     usual = Recipe(False, 0.0, search.objective)
     if search.start != "straight_through":
         return [usual]
     is_deep = shallow_problem(search.recorder.problem) is not None
     plain = gradient_recipes(is_deep)
-    wide = replace(plain[0], objective=replace(search.objective, order=("margin",)))
+    # Moves in deep layers are slow and gain little.
+    easy = plain[-1] if is_deep else plain[0]
+    wide = replace(easy, objective=replace(search.objective, order=("margin",)))
     return [*plain, wide, usual]
 
 

@@ -64,7 +64,8 @@ class DataSplitting(AbstractMethod):
     patience : float
         Seconds a solver may take for one epoch; with ``paper=True`` an equal share of the time.
     polish : bool
-        Whether the best network is trained further at the end: on the true loss and its margin.
+        Whether the best network is trained further at the end, on the true loss and its margin or,
+        with ``refit``, by gradients.
     refit : bool
         Where samples are held out for validation: whether the polish trains on these as well, once
         they have chosen the epoch, and by gradients with noise. Under constraints and with a radius
@@ -123,8 +124,8 @@ class DataSplitting(AbstractMethod):
         # The matrices of an epoch are small: more threads than asked for would only wait.
         with threadpool_limits(recorder.budget.threads, "blas"):
             run.all_epochs()
-        if method.polish and not recorder.interrupted:
-            run.polish()
+            if method.polish and not recorder.interrupted and not run.is_content:
+                run.polish()
         ended = "time limit" if recorder.remaining <= 0 or run.is_cut else "feasible"
         return recorder.verdict(self.name, ended=ended, solver=run.solver.used, message=run.message)
 
@@ -215,10 +216,17 @@ class _Run:
             solved, kept = self._epoch(number, current, left / (method.epochs - number))
             current = solved.candidate
             self._record(number, solved, kept, time.perf_counter() - began)
-            # A proof alone ends nothing: of networks of equal loss validation may prefer a later.
-            wants_less = recorder.budget.loss is None and recorder.budget.gap == 0
-            if recorder.is_close and not wants_less:
+            if self.is_content:
                 return
+
+    @property
+    def is_content(self) -> bool:
+        """Whether the loss or the gap that a user would stop at is reached.
+
+        A proof alone ends nothing: of networks of equal loss validation may prefer a later.
+        """
+        budget = self.recorder.budget
+        return self.recorder.is_close and (budget.loss is not None or budget.gap > 0)
 
     @property
     def _reserve(self) -> float:
@@ -285,13 +293,14 @@ class _Run:
         self._pass_seconds = time.perf_counter() - began
 
     def polish(self) -> None:
-        """Train the best network further: on all samples, or where that makes fewer errors."""
+        """Train the best network further, by gradients or, without `refit`, by the search."""
         self.recorder.note("polish")
         seconds = self.recorder.remaining - self._reserve
-        if self.recorder.training_part is not None:
+        is_bound = isinstance(self.recorder.problem, ConstrainedProblem)
+        if self.recorder.training_part is not None and not is_bound:
             found = learnt(self.recorder, self.best, seconds=seconds, rng=self.rng)
             if found is not None:
-                self._take(found, self.judge.judge(found), "polish")
+                self.recorder.choose(found.network, "polish")
             return
         for candidate in polish(
             self.recorder, self.best, seconds=seconds, rng=self.rng, settle=self._settled

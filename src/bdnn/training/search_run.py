@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from bdnn.constraints.problem import ConstrainedProblem
 from bdnn.network import Network
@@ -94,7 +97,8 @@ class Search:
             lambda: recorder.heartbeat("load") or recorder.seconds > deadline, levels=levels
         ):
             return self._run_uncompiled()
-        self._begin(seconds)
+        with self._few_threads():
+            self._begin(seconds)
         if self.is_rushed:
             return "feasible"
         quiet = 0
@@ -152,9 +156,11 @@ class Search:
             return  # margins are widened by moves that know no rules
         training, validation = recorder.training_part, recorder.validation
         if training is not None and validation is not None and self._compares(seconds):
-            refit_by_validation(self, training, validation, seconds)
+            with self._few_threads():
+                refit_by_validation(self, training, validation, seconds)
         elif training is None and validation is not None:
-            choose_by_validation(self, validation, seconds)
+            with self._few_threads():
+                choose_by_validation(self, validation, seconds)
         elif len(self.objective.order) > 1 or not self.is_led_by_loss:
             refined = self.refined(self.best, self.objective, seconds)
             if self.is_led_by_loss:
@@ -230,6 +236,16 @@ class Search:
             sweeps=_START_SWEEPS,
             on_progress=lambda network, values: self._listen(network, values[0]),
         )
+
+    def _few_threads(self) -> Any:
+        """No more threads for matrices than asked for, where gradients train more than a start.
+
+        Their matrices are small, and threads that wait for each other on a busy machine make them
+        many times slower. Asking takes milliseconds, more than some whole fits.
+        """
+        if self.recorder.validation is None:
+            return nullcontext()
+        return threadpool_limits(self.recorder.budget.threads, "blas")
 
     def _is_slow(self, seconds: float) -> bool:
         """Whether moves would be judged longer than made, so that gradients do better."""

@@ -18,16 +18,17 @@ from bdnn.search.starts import straight_through
 if TYPE_CHECKING:
     from bdnn.training.search_run import Search
 
-# Noise of networks trained by gradients, in ranks: what suits most data, and more of it; deep ones
-# overfit sooner. Sums of fewer features than these average less of it out, and get less.
+# Noise of networks trained by gradients, in ranks: what suits most data, and more of it; a deep one
+# that could copy a shallow one gets more. Sums of fewer features than these average less of it out,
+# and get less.
 _JITTERS, _DEEP_JITTER, _MANY_FEATURES = (0.06, 0.12), 0.09, 12
 # For two classes and for more: epochs, learning rate, and how much of a sample is spread over all
 # classes. Of many classes each has few samples, which a network that was never in doubt about them
 # fits too closely.
 _EPOCHS, _RATES, _SMOOTHING = (100, 300), (0.02, 0.04), (0.0, 0.2)
-# Where time is short, samples are many and need little noise. There is one network of each kind,
-# and these are their parts of the time.
-_RUSHED_JITTER, _SHALLOW_SHARE, _RUSHED_SHARE = 0.02, 0.15, 0.6
+# Where time is short, samples are many and need no noise. There is one network of each kind, and
+# these are their parts of the time.
+_RUSHED_JITTER, _SHALLOW_SHARE, _RUSHED_SHARE = 0.0, 0.15, 0.6
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,9 @@ class Recipe:
 
 
 def gradient_recipes(is_deep: bool) -> list[Recipe]:
-    """Gradients alone, the best bet first: noise, and more of it or, after a copy, depth."""
+    """Gradients alone, the best bet first: noise, and more of it or a copy of a shallow network."""
     if is_deep:
-        return [Recipe(True, _JITTERS[0]), Recipe(False, _DEEP_JITTER)]
+        return [Recipe(False, _DEEP_JITTER), Recipe(True, _JITTERS[0])]
     return [Recipe(False, jitter) for jitter in _JITTERS]
 
 
@@ -79,6 +80,11 @@ def noisy_gradients(
         start=start,
         stops=stops,
     )
+
+
+def full_seconds(problem: TrainingProblem, epoch: float) -> float:
+    """Seconds of a whole training by gradients, of which an epoch takes so many."""
+    return epoch * _EPOCHS[problem.architecture.n_outputs > 2]
 
 
 def loss_per_mass(problem: TrainingProblem, network: Network) -> float:

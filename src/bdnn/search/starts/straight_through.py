@@ -31,6 +31,8 @@ _DECAY = (0.9, 0.999)
 _SMALLEST = 1e-8
 # Inputs in units of the typical sum up to which single precision tells neighbours apart.
 _ORDINARY = 1e3
+# How far a latent value may be from its weight, in units of the distance of two weights.
+_INSIDE = 0.49
 # Scores are divided by this times the square root of the fan-in before the softmax.
 _SOFTNESS = 0.5
 
@@ -86,9 +88,8 @@ def straight_through(
             stops=stops,
         )
         return as_levels(steps, shape)
-    begin = random_start(problem, rng) if start is None else start
-    trainer = _Trainer(problem, begin, rng, jitter, smoothing)
     started, seconds = time.monotonic(), max(seconds, 1e-3)
+    trainer = _Trainer(problem, start, rng, jitter, smoothing)
     progress, is_timed = 0.0, False
     for epoch in range(epochs):
         progress = max(progress, epoch / epochs)
@@ -111,7 +112,7 @@ class _Trainer:
     def __init__(
         self,
         problem: TrainingProblem,
-        begin: Network,
+        start: Network | None,
         rng: np.random.Generator,
         jitter: float,
         smoothing: float,
@@ -120,14 +121,21 @@ class _Trainer:
         shape = problem.architecture
         self.kinds = shape.weights
         self.paired = shape.n_outputs == 2 and shape.thresholds == "neuron"
-        latent = [W / kind.limit for W, kind in zip(begin.weights, self.kinds, strict=True)]
+        begin = random_start(problem, rng) if start is None else start
+        weights, thresholds = list(begin.weights), list(begin.thresholds)
+        if self.paired and start is None:
+            weights[-1], thresholds[-1] = weights[-1][1:], thresholds[-1][1:]
+        elif self.paired:  # the class with the higher score is the same
+            weights[-1] = 0.5 * (weights[-1][1:] - weights[-1][:1])
+            thresholds[-1] = 0.5 * (thresholds[-1][1:] - thresholds[-1][:1])
+        latent = [W / kind.limit for W, kind in zip(weights, self.kinds, strict=True)]
         for k, (W, kind) in enumerate(zip(latent, self.kinds, strict=True)):
             if kind.integer:
-                # Latent values inside their cell, so that gradients soon move some of them.
-                latent[k] = np.clip(W + 0.3 * rng.standard_normal(W.shape), -1.0, 1.0)
-        thresholds = list(begin.thresholds)
-        if self.paired:
-            latent[-1], thresholds[-1] = latent[-1][1:], thresholds[-1][1:]
+                # Latent values anywhere in their cells, so that gradients soon move some of them.
+                noise = 0.3 * rng.standard_normal(W.shape)
+                if start is not None:
+                    noise = np.clip(noise, -_INSIDE, _INSIDE) / kind.limit
+                latent[k] = np.clip(W + noise, -1.0, 1.0)
         self.sizes = _typical_sizes(problem.inputs, latent, self.kinds)
         inputs = problem.inputs / self.sizes[0]
         # Half the digits are twice as fast, and enough for inputs of ordinary size.
