@@ -153,9 +153,7 @@ def _recipes(search: Search) -> list[Recipe]:
         return [usual]
     is_deep = shallow_problem(search.recorder.problem) is not None
     plain = gradient_recipes(is_deep)
-    # Moves in deep layers are slow and gain little.
-    easy = plain[-1] if is_deep else plain[0]
-    wide = replace(easy, objective=replace(search.objective, order=("margin",)))
+    wide = replace(plain[0], objective=replace(search.objective, order=("margin",)))
     return [*plain, wide, usual]
 
 

@@ -12,7 +12,7 @@ from bdnn.problem import TrainingProblem
 from bdnn.search.starts import straight_through
 
 # Epochs that are too few for several trainings to be compared, and for any.
-_FEW_EPOCHS, _FEWEST_EPOCHS = 15, 3
+_FEW_EPOCHS, _FEWEST_EPOCHS = 30, 3
 # Part of a comparison's time that one way to train has, and epochs that it needs.
 _RECIPE_SHARE, _SHORTEST_EPOCHS = 0.1, 8
 # Inputs whose epochs tell how long one of all inputs takes, and how many of these.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Noise of networks trained by gradients, in ranks: what suits most data, and more of it; a deep one
 # that could copy a shallow one gets more. Sums of fewer features than these average less of it out,
 # and get less.
-_JITTERS, _DEEP_JITTER, _MANY_FEATURES = (0.06, 0.12), 0.09, 12
+_JITTERS, _DEEP_JITTER, _MANY_FEATURES = (0.06, 0.12), 0.08, 12
 # For two classes and for more: epochs, learning rate, and how much of a sample is spread over all
 # classes. Of many classes each has few samples, which a network that was never in doubt about them
 # fits too closely.
@@ -51,9 +51,9 @@ class Recipe:
 
 
 def gradient_recipes(is_deep: bool) -> list[Recipe]:
-    """Gradients alone, the best bet first: noise, and more of it or a copy of a shallow network."""
+    """Gradients alone, the best bet first: noise, and more of it or, after a copy, depth."""
     if is_deep:
-        return [Recipe(False, _DEEP_JITTER), Recipe(True, _JITTERS[0])]
+        return [Recipe(True, _JITTERS[0]), Recipe(False, _DEEP_JITTER)]
     return [Recipe(False, jitter) for jitter in _JITTERS]
 
 
