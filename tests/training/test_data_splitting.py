@@ -154,6 +154,15 @@ def test_gradients_on_all_samples_are_kept_unless_clearly_worse(hidden, fails, m
     assert result.loss == whole.loss(network)
 
 
+@pytest.mark.parametrize("most", [279, 280])
+def test_gradients_polish_only_what_they_see_whole(most, monkeypatch):
+    monkeypatch.setattr(polish, "_MOST_INPUTS", most)
+    recorder = recorded(clouds(280, seed=1), 60)
+    assert not polish.is_learnt(recorder)  # nothing was chosen by samples of the problem
+    recorder.training_part = clouds(200, seed=1)
+    assert polish.is_learnt(recorder) is (most == 280)
+
+
 def recorded(problem, seconds) -> Recorder:
     return Recorder(problem, Budget(seconds, seed=0), None, None)
 

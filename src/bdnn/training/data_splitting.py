@@ -34,7 +34,7 @@ from bdnn.training.splitting.batches import BatchKind, Sampler
 from bdnn.training.splitting.epoch import EpochProblem
 from bdnn.training.splitting.judging import Candidate, Judge, Judgement
 from bdnn.training.splitting.partition import Partition, SplitKind
-from bdnn.training.splitting.polish import learnt, polish
+from bdnn.training.splitting.polish import is_learnt, learnt, polish
 from bdnn.training.splitting.solution import EpochSolution, EpochSolver
 
 # Share of the time for the epochs, where a polish follows.
@@ -65,11 +65,11 @@ class DataSplitting(AbstractMethod):
         Seconds a solver may take for one epoch; with ``paper=True`` an equal share of the time.
     polish : bool
         Whether the best network is trained further at the end, on the true loss and its margin or,
-        with ``refit``, by gradients.
+        as ``refit`` says, by gradients.
     refit : bool
         Where samples are held out for validation: whether the polish trains on these as well, once
-        they have chosen the epoch, and by gradients with noise. Under constraints and with a radius
-        of its own it never does.
+        they have chosen the epoch, up to 3000 inputs by gradients with noise. Under constraints and
+        with a radius of its own it never does.
     eps : float
         Strictness margin of continuous weights.
     paper : bool
@@ -293,11 +293,10 @@ class _Run:
         self._pass_seconds = time.perf_counter() - began
 
     def polish(self) -> None:
-        """Train the best network further, by gradients or, without `refit`, by the search."""
+        """Train the best network further, by gradients or for fewer errors on known samples."""
         self.recorder.note("polish")
         seconds = self.recorder.remaining - self._reserve
-        is_bound = isinstance(self.recorder.problem, ConstrainedProblem)
-        if self.recorder.training_part is not None and not is_bound:
+        if is_learnt(self.recorder):
             found = learnt(self.recorder, self.best, seconds=seconds, rng=self.rng)
             if found is not None:
                 self.recorder.choose(found.network, "polish")
