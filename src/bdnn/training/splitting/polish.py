@@ -101,11 +101,11 @@ def learnt(
 
     Where they were cut short, None unless they are better: the noise is felt before the gain.
     """
-    begun = best.cheaper
-    problem = _some_samples(recorder, begun, rng)
-    ends = recorder.seconds + seconds
     if seconds <= 0:
         return None
+    ends = recorder.seconds + seconds
+    begun = best.cheaper
+    problem = _some_samples(recorder, begun, rng)
     # All units of a network that says the same for all inputs have the same gradients.
     is_constant = len(np.unique(begun.predict(problem.inputs))) == 1
     found = noisy_gradients(
