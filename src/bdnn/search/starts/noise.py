@@ -1,9 +1,10 @@
-"""Noise that fits most features: values move past a share of the other samples' values.
+"""Noise that fits most data: in ranks feature by feature, and along the differences of a class.
 
 Noise of one spread blurs what lies close together and leaves outliers alone. Moved by ranks, a
 value goes little where samples are dense and far where they are rare, whatever the feature's unit,
-so that one amount of noise suits most data. A feature of two values has no small moves and is left
-as it is.
+so that one amount of noise suits most data. How features vary together it does not know; how two
+samples of a class differ shows that. A feature of two values has no small moves and is left as it
+is.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class RankNoise:
             nearest = np.minimum(ends.searchsorted(levels), n_inputs - 1)
             self.quantiles[j] = inputs[order[nearest], j]
             self.places[order, j] = (ends - 0.5 * share[order]) * _QUANTILES
-            is_kept[j] = np.count_nonzero(np.diff(inputs[order, j])) < 2
+            is_kept[j] = has_two_values(inputs[order, j])
         self.kept = np.flatnonzero(is_kept)
         self.kept_inputs = inputs[:, self.kept]
 
@@ -62,3 +63,51 @@ class RankNoise:
         moved = self.quantiles.take(places.astype(np.intp) + self.first)
         moved[:, self.kept] = self.kept_inputs[rows]
         return moved
+
+
+class ClassNoise:
+    """Moves samples by parts of the difference of two other samples of their class.
+
+    Where classes are apart, what differs within one of them does not matter for telling it from the
+    others. Where they overlap, such moves lead far into another class.
+
+    Parameters
+    ----------
+    inputs : array of shape (n_inputs, n_features)
+    mass : array of shape (n_inputs, n_classes)
+        How many samples of every class an input stands for.
+    most : float
+        Largest part of a difference.
+    rng : numpy.random.Generator
+    """
+
+    def __init__(
+        self, inputs: FloatArray, mass: FloatArray, most: float, rng: np.random.Generator
+    ) -> None:
+        self.inputs, self.most, self.rng = inputs, most, rng
+        self.leading = mass.argmax(axis=1)
+        # The samples stand in a row, class by class, so that one number draws one of a class.
+        self.ends = np.cumsum(mass.T)
+        last = self.ends[len(mass) - 1 :: len(mass)]
+        self.first, self.length = np.concatenate(([0.0], last[:-1])), mass.sum(axis=0)
+        self.kept = np.flatnonzero([has_two_values(np.sort(column)) for column in inputs.T])
+
+    def drawn(self, rows: IntArray) -> FloatArray:
+        """Draw moves for some inputs."""
+        part = self.rng.random((len(rows), 1), dtype=np.float32) * self.most
+        moves = self.inputs[self._of_class(rows)] - self.inputs[self._of_class(rows)]
+        moves *= part.astype(moves.dtype)
+        moves[:, self.kept] = 0.0
+        return moves
+
+    def _of_class(self, rows: IntArray) -> IntArray:
+        """Draw an input of the same class for each of some inputs."""
+        leading = self.leading[rows]
+        places = self.first[leading] + self.rng.random(len(rows)) * self.length[leading]
+        found = self.ends.searchsorted(places, side="right")
+        return np.asarray(np.minimum(found, len(self.ends) - 1) % len(self.inputs))
+
+
+def has_two_values(ordered: FloatArray) -> bool:
+    """Whether values in ascending order are two at most."""
+    return bool(np.count_nonzero(np.diff(ordered)) < 2)

@@ -1,0 +1,90 @@
+"""Units of a single feature: what trees begin with, and half-spaces of random weights rarely find.
+
+A threshold on one feature needs no other feature's unit and no spread, so that features of
+different kinds, some of them with outliers, do not blur each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bdnn.architecture import Architecture
+from bdnn.network import Network
+from bdnn.problem import TrainingProblem
+from bdnn.search.kernels.arrays import IntArray
+from bdnn.search.starts.simple import random_start
+
+# Inputs that thresholds are compared on; a part of a large table tells them as well.
+_MOST_INPUTS = 50_000
+
+
+def allows_single_features(shape: Architecture) -> bool:
+    """Whether units can look at one feature, with a threshold of their own."""
+    return shape.thresholds == "neuron" and shape.weights[0].zero and not shape.activations
+
+
+def single_feature_start(
+    problem: TrainingProblem, rng: np.random.Generator, *, share: float
+) -> Network:
+    """Draw a share of the first layer's units on single features, all else at random.
+
+    Every feature has its turn, with thresholds between neighbouring values, drawn by rank.
+    """
+    network = random_start(problem, rng)
+    shape = problem.architecture
+    if not shape.hidden or not allows_single_features(shape):
+        return network
+    W, t = network.weights[0].copy(), network.thresholds[0].copy()
+    inputs = problem.inputs[_some_lines(problem, rng)]
+    features = np.resize(rng.permutation(shape.n_features), round(share * len(W)))
+    for unit, feature in enumerate(features):
+        values = inputs[:, feature]
+        drawn = values[rng.integers(len(values))]
+        below, above = values[values < drawn], values[values > drawn]
+        if not len(below) and not len(above):
+            continue  # a constant feature tells nothing
+        other = below.max() if len(below) else above.min()
+        sign = rng.choice((-1.0, 1.0)) * shape.weights[0].limit
+        W[unit] = 0.0
+        W[unit, feature], t[unit] = sign, sign * (0.5 * drawn + 0.5 * other)
+    return Network(shape, (W, *network.weights[1:]), (t, *network.thresholds[1:]))
+
+
+def best_single_features(problem: TrainingProblem, rng: np.random.Generator) -> Network | None:
+    """Make the network without hidden units whose every output looks at one feature, if any can.
+
+    Each output has the feature, direction and threshold of the least loss, or is always off.
+    """
+    shape = problem.architecture
+    if not allows_single_features(shape) or not len(problem.inputs):
+        return None
+    lines = _some_lines(problem, rng)
+    inputs, gains = problem.inputs[lines], (problem.cost_off - problem.cost_on)[lines]
+    limit = shape.weights[0].limit
+    W = np.zeros((shape.n_outputs, shape.n_features))
+    t = np.ones(shape.n_outputs)
+    best = np.zeros(shape.n_outputs)
+    for feature in range(shape.n_features):
+        order = np.argsort(inputs[:, feature])
+        values = inputs[order, feature]
+        cuts = np.flatnonzero(values[1:] > values[:-1])
+        if not len(cuts):
+            continue
+        below = np.cumsum(gains[order], axis=0)
+        for sign, merits in ((limit, below[-1] - below[cuts]), (-limit, below[cuts])):
+            chosen = merits.argmax(axis=0)
+            for output in np.flatnonzero(merits.max(axis=0) > best):
+                cut = cuts[chosen[output]]
+                best[output] = merits[chosen[output], output]
+                W[output] = 0.0
+                W[output, feature] = sign
+                t[output] = sign * (0.5 * values[cut] + 0.5 * values[cut + 1])
+    single = replace(shape, hidden=(), weights=shape.weights[:1])
+    return Network(single, (W,), (t,))
+
+
+def _some_lines(problem: TrainingProblem, rng: np.random.Generator) -> IntArray:
+    n_inputs = len(problem.inputs)
+    return rng.choice(n_inputs, min(n_inputs, _MOST_INPUTS), replace=False)
