@@ -12,7 +12,7 @@ from bdnn.problem import TrainingProblem
 from bdnn.search import embed
 from bdnn.search.embedding import shallow_problem
 from bdnn.search.starts import straight_through
-from bdnn.training import Auto, Descent, choice, search_run, trials
+from bdnn.training import Auto, Descent, choice, recipes, search_run, trials
 from bdnn.training.budget import Budget
 from bdnn.training.pace import epoch_seconds
 
@@ -46,7 +46,7 @@ def test_copies_of_a_shallow_network_compete_with_a_deep_one_and_few_where_time_
         trained.append(problem.architecture.hidden)
         return straight_through(problem, **options)
 
-    monkeypatch.setattr(trials, "straight_through", watched)
+    monkeypatch.setattr(recipes, "straight_through", watched)
     epoch = 0.1 if is_slow else 0.0
     monkeypatch.setattr(search_run, "epoch_seconds", lambda *_: epoch)
     training, validation = parts((8, 8))
@@ -79,7 +79,7 @@ def test_held_out_samples_show_how_to_train_and_are_then_trained_on(hidden, meth
         seen.append((len(problem.inputs), options["jitter"]))
         return straight_through(problem, **options)
 
-    monkeypatch.setattr(trials, "straight_through", watched)
+    monkeypatch.setattr(recipes, "straight_through", watched)
     training, validation = parts(hidden)
     whole = TrainingProblem(
         training.architecture,
@@ -111,9 +111,9 @@ def test_of_networks_trained_on_all_samples_that_of_the_least_loss_is_kept(
         losses.append(problem.loss(network))
         return network
 
-    recipe = trials.Recipe(is_copied, 0.3)
+    recipe = recipes.Recipe(is_copied, 0.3)
     monkeypatch.setattr(choice, "_best_recipe", lambda *_: (recipe, 2.0))
-    monkeypatch.setattr(trials, "straight_through", watched)
+    monkeypatch.setattr(recipes, "straight_through", watched)
     training, validation = parts(hidden)
     network, result = Descent().train(
         training, validation=validation, training_part=training, budget=Budget(seconds=60, seed=1)
@@ -146,7 +146,7 @@ def test_only_labels_of_many_classes_are_smoothed(n_classes, monkeypatch):
         smoothings.add(options["smoothing"])
         return straight_through(problem, **options)
 
-    monkeypatch.setattr(trials, "straight_through", watched)
+    monkeypatch.setattr(recipes, "straight_through", watched)
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = np.digitize(X[:, 0], [0.0, 1.0][: n_classes - 1])
     BDNNClassifier(hidden=(4,), validation_fraction=0.3, time_limit=4, random_state=0).fit(X, y)
@@ -196,7 +196,7 @@ def test_a_network_that_collapses_when_trained_on_all_samples_is_not_taken(monke
             return problem.constant_network()
         return straight_through(problem, **options)
 
-    monkeypatch.setattr(trials, "straight_through", collapsing)
+    monkeypatch.setattr(recipes, "straight_through", collapsing)
     X, y = noisy(60)
     for seed in range(3):
         model = BDNNClassifier(
@@ -295,7 +295,7 @@ def test_an_estimator_counts_held_out_samples_unless_told_to_choose_only():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_without_time_for_a_comparison_the_usual_network_is_kept_and_that_is_said(monkeypatch):
     monkeypatch.setattr(search_run, "epoch_seconds", lambda *_: 10.0)
-    monkeypatch.setattr(trials, "straight_through", None)
+    monkeypatch.setattr(recipes, "straight_through", None)
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     model = BDNNClassifier(hidden=(2,), validation_fraction=0.3, method=Descent(), time_limit=2)

@@ -20,7 +20,7 @@ from bdnn.training.splitting.batches import Sampler
 from bdnn.training.splitting.epoch import EpochProblem
 from bdnn.training.splitting.judging import Candidate
 from bdnn.training.splitting.partition import Partition
-from bdnn.training.trials import noisy_gradients
+from bdnn.training.recipes import noisy_gradients
 from tests.problems import random_problem
 from tests.sentences import assert_one_sentence
 from tests.training.splitting.test_parts import clouds

@@ -11,8 +11,8 @@ import numpy as np
 from bdnn.activation import FloatArray
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
-from bdnn.search.embedding import shallow_problem
-from bdnn.training.trials import Recipe, Trials, full_seconds, gradient_recipes, loss_per_mass
+from bdnn.training.recipes import Recipe, full_seconds, gradient_recipes
+from bdnn.training.trials import Trials, loss_per_mass
 
 if TYPE_CHECKING:
     from bdnn.training.search_run import Search
@@ -85,6 +85,8 @@ def refit_by_validation(
         network = trials.made(recipe, trials.share(1), draws=_DRAWS)
         if network is None or recorder.interrupted:
             return
+        if expected is None:
+            network = trials.simplest(network)
         # Gradients sometimes end in a network that says nearly the same for all inputs.
         if loss_per_mass(whole, network) <= most:
             _take(search, trials.whole(network))
@@ -110,6 +112,7 @@ def _best_recipe(
     whole = full_seconds(recorder.problem, search.pace.epoch)
     if seconds / len(recipes) < _LEAST_PART * whole:
         return recipes[0], None
+    single = Recipe(True, has_single_features=True)
     mistakes: list[FloatArray] = []
     losses: list[list[float]] = []
     for part, held_out in _folds(search, training, validation):
@@ -119,9 +122,11 @@ def _best_recipe(
             trials.judged(recipe, trials.share(len(recipes) - number))
             for number, recipe in enumerate(recipes)
         ]
+        is_whole = np.isfinite([loss for _, loss in fold]).all()
+        fold.append(trials.judged(single, 0.0))  # which takes no time, if there is one at all
         if recorder.interrupted:
             return None
-        if not losses or np.isfinite([loss for _, loss in fold]).all():
+        if not losses or is_whole:
             mistakes.append(np.array([each for each, _ in fold]))
             losses.append([loss for _, loss in fold])
         if recorder.seconds + (recorder.seconds - began) > ends:
@@ -129,7 +134,9 @@ def _best_recipe(
     best = clearly_best(np.concatenate(mistakes, axis=1))
     if best == len(recipes) - 1:
         return None
-    return recipes[best], float(np.mean(losses, axis=0)[best])
+    wide = replace(search.objective, order=("margin",))
+    recipe = recipes[best] if best < len(recipes) else replace(single, objective=wide)
+    return recipe, float(np.mean(losses, axis=0)[best])
 
 
 def clearly_best(mistakes: FloatArray) -> int:
@@ -148,11 +155,10 @@ def clearly_best(mistakes: FloatArray) -> int:
 
 def _recipes(search: Search) -> list[Recipe]:
     """Ways to train that differ enough to compare: the best bet first, last what has been done."""
-    usual = Recipe(False, 0.0, search.objective)
+    usual = Recipe(False, 0.0, objective=search.objective)
     if search.start != "straight_through":
         return [usual]
-    is_deep = shallow_problem(search.recorder.problem) is not None
-    plain = gradient_recipes(is_deep)
+    plain = gradient_recipes(search.recorder.problem)
     wide = replace(plain[0], objective=replace(search.objective, order=("margin",)))
     return [*plain, wide, usual]
 

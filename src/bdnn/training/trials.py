@@ -2,89 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bdnn.activation import FloatArray
+from bdnn.errors import ModelError
 from bdnn.network import Network
 from bdnn.problem import TrainingProblem
 from bdnn.search.embedding import embed, shallow_problem
 from bdnn.search.objective import Objective
-from bdnn.search.starts import straight_through
+from bdnn.search.starts import best_single_features
+from bdnn.training.recipes import Recipe, gradient_recipes, noisy_gradients
 
 if TYPE_CHECKING:
     from bdnn.training.search_run import Search
 
-# Noise of networks trained by gradients, in ranks: what suits most data, and more of it; a deep one
-# that could copy a shallow one gets more. Sums of fewer features than these average less of it out,
-# and get less.
-_JITTERS, _DEEP_JITTER, _MANY_FEATURES = (0.06, 0.12), 0.08, 12
-# For two classes and for more: epochs, learning rate, and how much of a sample is spread over all
-# classes. Of many classes each has few samples, which a network that was never in doubt about them
-# fits too closely.
-_EPOCHS, _RATES, _SMOOTHING = (100, 300), (0.02, 0.04), (0.0, 0.2)
 # Where time is short, samples are many and need no noise. There is one network of each kind, and
 # these are their parts of the time.
-_RUSHED_JITTER, _SHALLOW_SHARE, _RUSHED_SHARE = 0.0, 0.15, 0.6
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """Gradients with some noise, and then maybe moves for an objective.
-
-    Parameters
-    ----------
-    is_copied : bool
-        Whether a shallow network is trained, for a deep one to copy.
-    jitter : float
-        Noise of the inputs, in ranks as a share of all samples.
-    objective : Objective or None
-        What moves improve after the gradients.
-    """
-
-    is_copied: bool
-    jitter: float
-    objective: Objective | None = None
-
-
-def gradient_recipes(is_deep: bool) -> list[Recipe]:
-    """Gradients alone, the best bet first: noise, and more of it or, after a copy, depth."""
-    if is_deep:
-        return [Recipe(True, _JITTERS[0]), Recipe(False, _DEEP_JITTER)]
-    return [Recipe(False, jitter) for jitter in _JITTERS]
-
-
-def noisy_gradients(
-    problem: TrainingProblem,
-    *,
-    rng: np.random.Generator,
-    seconds: float,
-    stops: Callable[[], bool],
-    jitter: float = _JITTERS[0],
-    start: Network | None = None,
-) -> Network:
-    """Train by gradients in the way that suits the number of classes and features."""
-    has_many = problem.architecture.n_outputs > 2
-    averaged = min(1.0, np.sqrt(problem.architecture.n_features / _MANY_FEATURES))
-    return straight_through(
-        problem,
-        rng=rng,
-        seconds=seconds,
-        epochs=_EPOCHS[has_many],
-        learning_rate=_RATES[has_many],
-        jitter=averaged * jitter,
-        smoothing=_SMOOTHING[has_many],
-        start=start,
-        stops=stops,
-    )
-
-
-def full_seconds(problem: TrainingProblem, epoch: float) -> float:
-    """Seconds of a whole training by gradients, of which an epoch takes so many."""
-    return epoch * _EPOCHS[problem.architecture.n_outputs > 2]
+_SHALLOW_SHARE, _RUSHED_SHARE = 0.15, 0.6
 
 
 def loss_per_mass(problem: TrainingProblem, network: Network) -> float:
@@ -146,8 +83,28 @@ class Trials:
             rng=np.random.default_rng(self.search.spawn_seed()),
             seconds=seconds,
             stops=lambda: recorder.heartbeat("validation"),
-            jitter=recipe.jitter,
+            recipe=recipe,
         )
+
+    def of_single_features(self) -> Network | None:
+        """Make the network whose outputs look at one feature each, if there is one.
+
+        It takes no time, and on data of many features and much noise gradients take long to find
+        anything better.
+        """
+        single = best_single_features(self.problem, np.random.default_rng(self.search.spawn_seed()))
+        if single is None:
+            return None
+        try:
+            return embed(single, (self.shallow or self.problem).architecture)
+        except ModelError:  # fewer units than outputs
+            return None
+
+    def simplest(self, network: Network) -> Network:
+        """The network, or one of single features if its loss is lower."""
+        single = self.of_single_features()
+        is_better = single is not None and self.problem.loss(single) < self.problem.loss(network)
+        return single if single is not None and is_better else network
 
     def drawn(self, recipe: Recipe, seconds: float, draws: int) -> Network | None:
         """Train by gradients so many times, or as often as time allows, and keep the least loss."""
@@ -178,7 +135,11 @@ class Trials:
         plain = replace(recipe, objective=None)
         parts = 1 if recipe.objective is None else 2
         ends = self.search.recorder.seconds + seconds
-        network = self._plain.get(plain) or self.drawn(plain, seconds / parts, draws)
+        network = self._plain.get(plain)
+        if network is None and recipe.has_single_features:
+            network = self.of_single_features()
+        elif network is None:
+            network = self.drawn(plain, seconds / parts, draws)
         if network is None:
             return None
         self._plain[plain] = network
@@ -198,11 +159,14 @@ class Trials:
 
     def learn(self, *, then: int) -> None:
         """Train by gradients in several ways; so many steps follow."""
-        is_deep = self.shallow is not None
-        recipes = gradient_recipes(is_deep)
+        recipes = gradient_recipes(self.problem)
         if self.search.is_rushed:
-            kinds = (True, False) if is_deep else (False,)
-            recipes = [Recipe(is_copied, _RUSHED_JITTER) for is_copied in kinds]
+            kinds = (False,) if self.shallow is None else (True, False)
+            recipes = [Recipe(is_copied) for is_copied in kinds]
+            single = self.of_single_features()
+            if single is not None:
+                self.add(single)
+                self._keep_if_rushed(single)
         if self.search.start != "straight_through":
             recipes = []
         for number, recipe in enumerate(recipes):
@@ -212,11 +176,15 @@ class Trials:
             network = self.gradients(recipe, seconds)
             if network is not None:
                 self.add(network)
-                if self.search.is_rushed:  # there is no other network yet that could be kept
-                    self.search.recorder.offer(self.whole(network), "validation")
+                self._keep_if_rushed(network)
 
     def widen_best(self, *, then: int = 0) -> None:
         """Widen the margins of the best network so far at the price of some loss."""
         seconds = self.share(then + 1)
         if seconds > 0 and self.is_ready:
             self.add(self.moved(self.best, self.wide, seconds))
+
+    def _keep_if_rushed(self, network: Network) -> None:
+        """Offer a network where there is no other yet that could be kept."""
+        if self.search.is_rushed:
+            self.search.recorder.offer(self.whole(network), "validation")

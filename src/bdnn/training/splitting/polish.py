@@ -22,8 +22,8 @@ from bdnn.search.margin import widen_margin
 from bdnn.search.objective import default_margin
 from bdnn.training.base import Recorder
 from bdnn.training.choice import clearly_best
+from bdnn.training.recipes import noisy_gradients
 from bdnn.training.splitting.judging import Candidate, part_of, some_rows
-from bdnn.training.trials import noisy_gradients
 
 # The polish sees at most this many inputs, so that it does not depend on the size of the data.
 _MOST_INPUTS = 3000
