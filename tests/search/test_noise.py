@@ -1,4 +1,4 @@
-"""Noise of ranks stays among the values that there are, whatever their scale."""
+"""Noise of ranks stays among a feature's values, noise of a class among its differences."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdnn.search.starts.noise import RankNoise
+from bdnn.search.starts.noise import ClassNoise, RankNoise
 
 
 def noisy(inputs, spread, *, weight=None, seed=0, copies=50):
@@ -71,3 +71,50 @@ def test_an_input_of_some_weight_is_as_good_as_so_many_samples():
     # Without the weights the first value is nearer than the last two together.
     unweighted = from_the_second(noisy(values, 0.3, copies=20000), [1])
     assert unweighted != pytest.approx(same, abs=0.02)
+
+
+def moves(inputs, mass, most, *, seed=0, copies=200):
+    noise = ClassNoise(inputs, mass, most, np.random.default_rng(seed))
+    return np.array([noise.drawn(np.arange(len(inputs))) for _ in range(copies)])
+
+
+@given(st.integers(0, 1000), st.integers(1, 30), st.sampled_from([0.1, 0.8, 2.0]))
+@settings(max_examples=60, deadline=None)
+def test_samples_move_by_parts_of_differences_within_their_class(seed, n_inputs, most):
+    rng = np.random.default_rng(seed)
+    inputs, labels = rng.normal(size=(n_inputs, 3)), rng.integers(3, size=n_inputs)
+    for row, moved in enumerate(np.moveaxis(moves(inputs, np.eye(3)[labels], most), 1, 0)):
+        own = inputs[labels == labels[row]]
+        differences = (own[:, None] - own[None, :]).reshape(-1, 3)
+        # A move is a part of one of the differences: the largest feature tells which part.
+        lengths = np.abs(differences).max(axis=1)
+        directions = differences[lengths > 0] / lengths[lengths > 0, None]
+        size = np.abs(moved).max(axis=1)
+        assert (size <= most * lengths.max() + 1e-12).all()
+        for move in moved[size > 0][:5] / size[size > 0][:5, None]:
+            assert np.abs(directions - move).max(axis=1).min() < 1e-9
+
+
+def test_moves_have_no_direction_that_they_prefer():
+    rng = np.random.default_rng(4)
+    inputs, mass = rng.exponential(size=(40, 2)), np.ones((40, 1))
+    drawn = moves(inputs, mass, 0.8, copies=2000)
+    assert abs(drawn.mean()) < 0.01 * drawn.std() * 5
+    assert drawn.std() > 0.2
+
+
+def test_features_of_two_values_do_not_move_along_a_class():
+    inputs = np.random.default_rng(3).normal(size=(50, 4))
+    inputs[:, 0], inputs[:, 2] = inputs[:, 0] > 1.5, 7.0
+    drawn = moves(inputs, np.ones((50, 2)), 0.8)
+    assert (drawn[:, :, [0, 2]] == 0).all()
+    assert (drawn[:, :, [1, 3]] != 0).any(axis=(0, 1)).all()
+
+
+def test_inputs_are_drawn_by_their_weight_and_never_without_one():
+    inputs = np.array([[0.0], [1.0], [5.0], [100.0]])
+    mass = np.array([[3.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
+    noise = ClassNoise(inputs, mass, 1.0, np.random.default_rng(0))
+    drawn = noise._of_class(np.zeros(40000, dtype=np.intp))
+    assert np.bincount(drawn, minlength=4) / 40000 == pytest.approx([0.75, 0.25, 0, 0], abs=0.01)
+    assert (noise._of_class(np.full(100, 2)) == 2).all()

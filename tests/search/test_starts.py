@@ -53,6 +53,28 @@ def test_straight_through_learns_iris_unless_all_labels_are_smoothed_away(
     assert least <= problem.error(network) < most
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"drift": 0.8}, {"single_features": 0.5}, {"has_tails": True}, {"drift": 0.8, "jitter": 0.1}],
+    ids=str,
+)
+@pytest.mark.parametrize(("weights", "hidden"), [("ternary", (30,)), ("continuous", (20, 20))])
+def test_noise_single_features_and_slopes_with_tails_take_part_in_learning(
+    weights, hidden, options
+):
+    X, y = load_iris(return_X_y=True)
+    X = np.rint((X - X.mean(axis=0)) / X.std(axis=0) * 64) / 64
+    shape = Architecture.create(4, 3, hidden=hidden, weights=weights)
+    problem = TrainingProblem.from_samples(shape, X, y)
+
+    def learnt(**options):
+        return straight_through(problem, rng=np.random.default_rng(0), seconds=20.0, **options)
+
+    network = learnt(**options)
+    assert problem.error(network) < 0.1
+    assert (network.weights[0] != learnt().weights[0]).any()
+
+
 def test_straight_through_can_be_stopped():
     epochs = []
     straight_through(

@@ -13,6 +13,7 @@ from bdnn.search import embed
 from bdnn.search.embedding import shallow_problem
 from bdnn.search.starts import straight_through
 from bdnn.training import Auto, Descent, choice, recipes, search_run, trials
+from bdnn.training.base import Recorder
 from bdnn.training.budget import Budget
 from bdnn.training.pace import epoch_seconds
 
@@ -151,6 +152,83 @@ def test_only_labels_of_many_classes_are_smoothed(n_classes, monkeypatch):
     y = np.digitize(X[:, 0], [0.0, 1.0][: n_classes - 1])
     BDNNClassifier(hidden=(4,), validation_fraction=0.3, time_limit=4, random_state=0).fit(X, y)
     assert smoothings == {0.0 if n_classes == 2 else 0.2}
+
+
+def blobs(n_inputs, n_classes, hidden):
+    rng = np.random.default_rng(0)
+    labels = np.arange(n_inputs) % n_classes
+    X = rng.normal(size=(n_inputs, 2)) + 4.0 * np.array([labels % 2, labels // 2]).T
+    shape = Architecture.create(2, n_classes, hidden=hidden, weights="ternary")
+    return TrainingProblem.from_samples(shape, X, labels)
+
+
+@pytest.mark.parametrize(
+    ("n_inputs", "n_classes", "hidden", "is_copied", "drifts"),
+    [
+        (100, 2, (8,), [False, False], [0.0, 0.0]),
+        (100, 2, (8, 8), [True, False], [0.0, 0.0]),
+        (1500, 2, (8, 8), [True, False], [0.0, 0.0]),
+        (100, 3, (8,), [False, False], [0.8, 0.0]),
+        (100, 3, (8, 8), [True, False], [0.8, 0.0]),
+        (1500, 3, (8, 8), [False, True], [0.8, 0.0]),
+    ],
+)
+def test_what_is_tried_depends_on_classes_depth_and_samples(
+    n_inputs, n_classes, hidden, is_copied, drifts
+):
+    tried = recipes.gradient_recipes(blobs(n_inputs, n_classes, hidden))
+    assert [recipe.is_copied for recipe in tried] == is_copied
+    assert [recipe.drift for recipe in tried] == drifts
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "hidden", "single_features", "has_tails"),
+    [(2, (3,), 0.0, False), (2, (4,), 0.5, False), (2, (4, 4), 0.5, False), (3, (4,), 0.0, False),
+     (3, (4, 4), 0.0, True)],
+)  # fmt: skip
+def test_two_classes_begin_with_single_features_and_deep_networks_of_more_have_tails(
+    n_classes, hidden, single_features, has_tails, monkeypatch
+):
+    seen = []
+    monkeypatch.setattr(
+        recipes, "straight_through", lambda problem, **options: seen.append(options)
+    )
+    recipes.noisy_gradients(
+        blobs(60, n_classes, hidden), rng=np.random.default_rng(0), seconds=1, stops=lambda: False
+    )
+    assert seen[0]["single_features"] == single_features
+    assert seen[0]["has_tails"] == has_tails
+
+
+def one_feature_matters(n_samples=900):
+    """One feature decides up to noise in labels; all others have outliers and say nothing."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_cauchy(size=(n_samples, 25))
+    X[:, 3] = rng.integers(10, size=n_samples)
+    return X, ((X[:, 3] >= 7) ^ (rng.random(n_samples) < 0.2)).astype(int)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("hidden", [(6,), (6, 6)])
+@pytest.mark.parametrize("epoch", [0.0, 0.01, 0.1], ids=["compared", "not compared", "rushed"])
+def test_a_feature_that_says_it_all_is_enough(epoch, hidden, monkeypatch):
+    monkeypatch.setattr(search_run, "epoch_seconds", lambda *_: epoch)
+    X, y = one_feature_matters()
+    model = BDNNClassifier(
+        hidden=hidden, validation_fraction=0.3, method=Descent(), time_limit=5, random_state=0
+    ).fit(X[:600], y[:600])
+    assert (model.predict(X[600:]) == (X[600:, 3] >= 7)).mean() > 0.95
+
+
+def test_single_features_that_are_no_better_do_not_replace_a_network():
+    training, validation = parts((8,))
+    search = Descent().prepare(Recorder(training, Budget()))
+    tried = trials.Trials(search, training, validation, 1.0)
+    single = tried.of_single_features()
+    better = straight_through(training, rng=np.random.default_rng(0), seconds=5)
+    assert training.loss(better) < training.loss(single)
+    assert tried.simplest(better) is better
+    assert training.loss(tried.simplest(training.constant_network())) == training.loss(single)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

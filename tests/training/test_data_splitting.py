@@ -15,12 +15,12 @@ from bdnn.problem import TrainingProblem
 from bdnn.search import random_start
 from bdnn.training import Budget, DataSplitting, data_splitting
 from bdnn.training.base import Recorder
+from bdnn.training.recipes import noisy_gradients
 from bdnn.training.splitting import polish
 from bdnn.training.splitting.batches import Sampler
 from bdnn.training.splitting.epoch import EpochProblem
 from bdnn.training.splitting.judging import Candidate
 from bdnn.training.splitting.partition import Partition
-from bdnn.training.recipes import noisy_gradients
 from tests.problems import random_problem
 from tests.sentences import assert_one_sentence
 from tests.training.splitting.test_parts import clouds

@@ -1,0 +1,96 @@
+"""Units of a single feature: where they are drawn, and which are the best."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bdnn.architecture import Architecture
+from bdnn.problem import TrainingProblem
+from bdnn.search import embed, random_start
+from bdnn.search.starts import best_single_features
+from bdnn.search.starts.single_features import single_feature_start
+from tests.problems import random_problem
+
+
+@pytest.mark.parametrize("weights", ["ternary", "continuous", "int:3"])
+@pytest.mark.parametrize("share", [0.25, 0.5, 1.0])
+def test_a_share_of_the_units_splits_samples_by_one_feature(weights, share):
+    problem = random_problem(1, n_samples=40, n_features=3, hidden=(12, 4), weights=weights)
+    network = single_feature_start(problem, np.random.default_rng(0), share=share)
+    n_single = round(share * 12)
+    W, on = network.weights[0][:n_single], network.activations(problem.inputs)[0][:, :n_single]
+    assert (np.count_nonzero(W, axis=1) == 1).all()
+    assert set(np.abs(W[W != 0])) == {problem.architecture.weights[0].limit}
+    assert set(np.nonzero(W)[1]) == {0, 1, 2}
+    assert on.any(axis=0).all()
+    assert (~on).any(axis=0).all()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"weights": "binary"}, {"thresholds": "zero"}, {"thresholds": "layer"}, {"hidden": ()}],
+    ids=str,
+)
+def test_where_units_cannot_look_at_one_feature_all_are_random(options):
+    problem = random_problem(2, n_samples=20, **{"hidden": (6,), **options})
+    network = single_feature_start(problem, np.random.default_rng(5), share=1.0)
+    same = random_start(problem, np.random.default_rng(5))
+    for one, two in zip(network.weights, same.weights, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_a_constant_feature_makes_no_unit():
+    shape = Architecture.create(2, 2, hidden=(8,), weights="ternary")
+    X = np.column_stack((np.full(10, 3.0), np.arange(10.0)))
+    problem = TrainingProblem.from_samples(shape, X, np.arange(10) % 2)
+    network = single_feature_start(problem, np.random.default_rng(0), share=1.0)
+    only = np.count_nonzero(network.weights[0], axis=1) == 1
+    assert not (only & (network.weights[0][:, 0] != 0) & (network.thresholds[0] == 3.0)).any()
+    assert (network.weights[0][only][:, 1] != 0).sum() >= 4
+
+
+def least_loss(problem):
+    """Least loss of outputs that each look at one feature or are always off, by enumeration."""
+    total = 0.0
+    for output in range(problem.architecture.n_outputs):
+        on, off = problem.cost_on[:, output], problem.cost_off[:, output]
+        best = off.sum()
+        for feature, sign in product(range(problem.inputs.shape[1]), (-1, 1)):
+            values = sign * problem.inputs[:, feature]
+            # Always on is no choice: it looks at nothing.
+            for threshold in np.unique(values)[1:]:
+                best = min(best, np.where(values >= threshold, on, off).sum())
+        total += best
+    return total
+
+
+@given(st.integers(0, 10_000), st.integers(1, 25), st.integers(1, 4), st.integers(2, 4))
+@settings(max_examples=80, deadline=None)
+def test_no_feature_direction_and_threshold_has_a_smaller_loss(seed, n, n_features, n_classes):
+    rng = np.random.default_rng(seed)
+    shape = Architecture.create(n_features, n_classes, hidden=(5,), weights="ternary")
+    X = rng.integers(-3, 4, size=(n, n_features)).astype(float)
+    problem = TrainingProblem.from_samples(
+        shape, X, rng.integers(n_classes, size=n), rng.integers(1, 4, size=n).astype(float)
+    )
+    single = best_single_features(problem, rng)
+    assert problem.loss(single) == least_loss(problem)
+    assert problem.loss(embed(single, shape)) == problem.loss(single)
+
+
+@pytest.mark.parametrize("options", [{"weights": "binary"}, {"thresholds": "zero"}], ids=str)
+def test_some_networks_cannot_look_at_single_features(options):
+    problem = random_problem(3, n_samples=20, hidden=(4,), **options)
+    assert best_single_features(problem, np.random.default_rng(0)) is None
+
+
+def test_huge_values_have_a_threshold_between_them():
+    shape = Architecture.create(1, 2, hidden=(2,), weights="ternary")
+    X = np.array([[-1.7e308], [1.6e308], [1.7e308]])
+    problem = TrainingProblem.from_samples(shape, X, np.array([0, 0, 1]))
+    assert problem.loss(best_single_features(problem, np.random.default_rng(0))) == 0
