@@ -183,10 +183,10 @@ def test_what_is_tried_depends_on_classes_depth_and_samples(
 
 @pytest.mark.parametrize(
     ("n_classes", "hidden", "single_features", "has_tails"),
-    [(2, (3,), 0.0, False), (2, (4,), 0.5, False), (2, (4, 4), 0.5, False), (3, (4,), 0.0, False),
+    [(2, (3,), 0.0, True), (2, (4,), 0.5, True), (2, (4, 4), 0.5, True), (3, (4,), 0.0, False),
      (3, (4, 4), 0.0, True)],
 )  # fmt: skip
-def test_two_classes_begin_with_single_features_and_deep_networks_of_more_have_tails(
+def test_two_classes_begin_with_single_features_and_only_shallow_networks_of_more_have_no_tails(
     n_classes, hidden, single_features, has_tails, monkeypatch
 ):
     seen = []
@@ -198,6 +198,32 @@ def test_two_classes_begin_with_single_features_and_deep_networks_of_more_have_t
     )
     assert seen[0]["single_features"] == single_features
     assert seen[0]["has_tails"] == has_tails
+    recipes.noisy_gradients(
+        blobs(60, n_classes, hidden),
+        rng=np.random.default_rng(0),
+        seconds=1,
+        stops=lambda: False,
+        recipe=recipes.Recipe(False),
+    )
+    assert not seen[1]["has_tails"]
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_deep_network_is_the_very_network_that_a_shallow_one_is(monkeypatch):
+    monkeypatch.setattr(
+        choice, "_best_recipe", lambda search, *_: (choice._recipes(search)[0], 2.0)
+    )
+    X, y = noisy(80)
+    answers = [
+        BDNNClassifier(
+            hidden=hidden, validation_fraction=0.3, method=Descent(), time_limit=60, random_state=3
+        )
+        .fit(X, y)
+        .decision_function(X)
+        for hidden in [(8,), (8, 8), (8, 9, 8)]
+    ]
+    for other in answers[1:]:
+        np.testing.assert_array_equal(other > 0, answers[0] > 0)
 
 
 def one_feature_matters(n_samples=900):
@@ -213,11 +239,20 @@ def one_feature_matters(n_samples=900):
 @pytest.mark.parametrize("epoch", [0.0, 0.01, 0.1], ids=["compared", "not compared", "rushed"])
 def test_a_feature_that_says_it_all_is_enough(epoch, hidden, monkeypatch):
     monkeypatch.setattr(search_run, "epoch_seconds", lambda *_: epoch)
+    compared = []
+
+    def last(mistakes):
+        compared.append(mistakes.sum(axis=1))
+        return len(mistakes) - 1
+
+    monkeypatch.setattr(choice, "clearly_best", last)
     X, y = one_feature_matters()
     model = BDNNClassifier(
         hidden=hidden, validation_fraction=0.3, method=Descent(), time_limit=5, random_state=0
     ).fit(X[:600], y[:600])
     assert (model.predict(X[600:]) == (X[600:, 3] >= 7)).mean() > 0.95
+    assert bool(compared) == (epoch == 0.0)
+    assert all(mistakes[-1] < mistakes[0] for mistakes in compared)
 
 
 def test_single_features_that_are_no_better_do_not_replace_a_network():

@@ -134,9 +134,7 @@ def _best_recipe(
     best = clearly_best(np.concatenate(mistakes, axis=1))
     if best == len(recipes) - 1:
         return None
-    wide = replace(search.objective, order=("margin",))
-    recipe = recipes[best] if best < len(recipes) else replace(single, objective=wide)
-    return recipe, float(np.mean(losses, axis=0)[best])
+    return [*recipes, single][best], float(np.mean(losses, axis=0)[best])
 
 
 def clearly_best(mistakes: FloatArray) -> int:

@@ -37,6 +37,8 @@ _QUIET_SWEEPS = 300
 _LAST_PASSES = 16
 # A second walk from the best network with a third of its units drawn anew runs beside the first.
 _WALKS = 2
+# First part of the key of seeds that are not drawn in turn.
+_DRAWN = 2**31
 
 
 class Search:
@@ -62,6 +64,14 @@ class Search:
     def spawn_seed(self) -> np.random.SeedSequence:
         """Draw the next seed; all of a run's seeds follow from the budget's."""
         return self._seeds.spawn(1)[0]
+
+    def seed_of_draw(self, draw: int) -> np.random.SeedSequence:
+        """Seed of one of several networks trained alike, whatever was drawn before.
+
+        So ways to train differ by what they do and not by luck, the clock has no say in where the
+        last training begins, and a deep network copies the very network that a shallow one is.
+        """
+        return np.random.SeedSequence(self._seeds.entropy, spawn_key=(_DRAWN, draw))
 
     @property
     def is_rushed(self) -> bool:

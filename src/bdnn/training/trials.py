@@ -73,14 +73,14 @@ class Trials:
     def _kind(self, recipe: Recipe) -> TrainingProblem:
         return (self.shallow if recipe.is_copied else None) or self.problem
 
-    def gradients(self, recipe: Recipe, seconds: float) -> Network | None:
-        """Train by gradients, if there is time."""
+    def gradients(self, recipe: Recipe, seconds: float, draw: int = 0) -> Network | None:
+        """Train by gradients, if there is time; draws of one number begin alike."""
         recorder = self.search.recorder
         if seconds <= 0 or recorder.heartbeat("validation"):
             return None
         return noisy_gradients(
             self._kind(recipe),
-            rng=np.random.default_rng(self.search.spawn_seed()),
+            rng=np.random.default_rng(self.search.seed_of_draw(draw)),
             seconds=seconds,
             stops=lambda: recorder.heartbeat("validation"),
             recipe=recipe,
@@ -111,11 +111,11 @@ class Trials:
         recorder = self.search.recorder
         ends, longest = recorder.seconds + seconds, 0.0
         found: list[tuple[float, Network]] = []
-        for _ in range(draws):
+        for draw in range(draws):
             began = recorder.seconds
             if found and began + longest > ends:
                 break  # a network that runs out of time is worse than the others
-            network = self.gradients(recipe, ends - began)
+            network = self.gradients(recipe, ends - began, draw)
             if network is None:
                 break
             longest = max(longest, recorder.seconds - began)
