@@ -118,3 +118,12 @@ def test_inputs_are_drawn_by_their_weight_and_never_without_one():
     drawn = noise._of_class(np.zeros(40000, dtype=np.intp))
     assert np.bincount(drawn, minlength=4) / 40000 == pytest.approx([0.75, 0.25, 0, 0], abs=0.01)
     assert (noise._of_class(np.full(100, 2)) == 2).all()
+
+
+def test_a_light_class_is_not_lost_beside_a_heavy_one():
+    mass = np.zeros((6, 3))
+    mass[[0, 1], 0], mass[[2, 3], 1], mass[[4, 5], 2] = 1e16, 1.0, 1e-12
+    noise = ClassNoise(np.arange(6.0)[:, None], mass, 1.0, np.random.default_rng(0))
+    for first in (0, 2, 4):
+        drawn = noise._of_class(np.full(1000, first))
+        assert np.bincount(drawn, minlength=6)[[first, first + 1]] == pytest.approx(500, abs=80)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bdnn.architecture import Architecture
 from bdnn.problem import TrainingProblem
-from bdnn.search import embed, random_start
+from bdnn.search import embed, straight_through
 from bdnn.search.starts import best_single_features
 from bdnn.search.starts.single_features import single_feature_start
 from tests.problems import random_problem
@@ -36,10 +36,14 @@ def test_a_share_of_the_units_splits_samples_by_one_feature(weights, share):
     [{"weights": "binary"}, {"thresholds": "zero"}, {"thresholds": "layer"}, {"hidden": ()}],
     ids=str,
 )
-def test_where_units_cannot_look_at_one_feature_all_are_random(options):
+def test_where_units_cannot_look_at_one_feature_training_is_as_usual(options):
     problem = random_problem(2, n_samples=20, **{"hidden": (6,), **options})
-    network = single_feature_start(problem, np.random.default_rng(5), share=1.0)
-    same = random_start(problem, np.random.default_rng(5))
+    network, same = (
+        straight_through(
+            problem, rng=np.random.default_rng(5), seconds=9, epochs=3, single_features=share
+        )
+        for share in (1.0, 0.0)
+    )
     for one, two in zip(network.weights, same.weights, strict=True):
         np.testing.assert_array_equal(one, two)
 
@@ -55,15 +59,14 @@ def test_a_constant_feature_makes_no_unit():
 
 
 def least_loss(problem):
-    """Least loss of outputs that each look at one feature or are always off, by enumeration."""
+    """Least loss of outputs that each look at one feature or at none, by enumeration."""
     total = 0.0
     for output in range(problem.architecture.n_outputs):
         on, off = problem.cost_on[:, output], problem.cost_off[:, output]
-        best = off.sum()
+        best = min(on.sum(), off.sum())
         for feature, sign in product(range(problem.inputs.shape[1]), (-1, 1)):
             values = sign * problem.inputs[:, feature]
-            # Always on is no choice: it looks at nothing.
-            for threshold in np.unique(values)[1:]:
+            for threshold in np.unique(values):
                 best = min(best, np.where(values >= threshold, on, off).sum())
         total += best
     return total
@@ -89,8 +92,24 @@ def test_some_networks_cannot_look_at_single_features(options):
     assert best_single_features(problem, np.random.default_rng(0)) is None
 
 
-def test_huge_values_have_a_threshold_between_them():
-    shape = Architecture.create(1, 2, hidden=(2,), weights="ternary")
-    X = np.array([[-1.7e308], [1.6e308], [1.7e308]])
-    problem = TrainingProblem.from_samples(shape, X, np.array([0, 0, 1]))
+@pytest.mark.parametrize("weights", ["ternary", "int:3", "continuous"])
+@pytest.mark.parametrize(
+    "values",
+    [(-1.7e308, 1.6e308, 1.7e308), (0.0, 1.0, np.nextafter(1.0, 2.0)), (-1.0, 0.0, 5e-324)],
+    ids=["huge", "neighbours", "smallest"],
+)
+@pytest.mark.parametrize("labels", [(0, 0, 1), (1, 1, 0), (0, 1, 1)])
+def test_there_is_a_threshold_between_any_two_values(values, labels, weights):
+    shape = Architecture.create(1, 2, hidden=(2,), weights=weights)
+    X = np.array(values)[:, None]
+    problem = TrainingProblem.from_samples(shape, X, np.array(labels))
     assert problem.loss(best_single_features(problem, np.random.default_rng(0))) == 0
+
+
+def test_a_part_of_a_large_table_is_enough():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(5000, 300))
+    y = (X[:, 17] > 0.5).astype(int)
+    shape = Architecture.create(300, 2, hidden=(2,), weights="ternary")
+    problem = TrainingProblem.from_samples(shape, X, y)
+    assert problem.error(best_single_features(problem, rng)) < 0.01

@@ -34,7 +34,8 @@ def choose_by_validation(search: Search, validation: TrainingProblem, seconds: f
     Candidates: the network at hand, also with wider margins at the same loss and at the price of
     some; networks that gradients alone have trained, for a deep one also copies of shallow
     networks; and the best of these with wider margins. Where time is short there are only a few,
-    with more time each; more would only make the choice more of a lottery.
+    with more time each, and outputs of one feature each; more would only make the choice more of a
+    lottery.
     """
     trials = Trials(search, search.recorder.problem, validation, seconds)
     at_hand = search.best
@@ -58,8 +59,9 @@ def refit_by_validation(
     The network at hand has seen all samples and cannot be judged; what made it competes by the
     start and its margins at the same loss on the training part. While there is time, other samples
     are held out in turn, because one part of a small table says little. Where time is too short
-    for a comparison, the best bet is trained on all samples; where it is even too short for that,
-    the best network of the training part is taken.
+    for a comparison, the best bet is trained on all samples, and outputs of one feature each take
+    its place if they make fewer mistakes there; where it is even too short for that, the best
+    network of the training part is taken.
     """
     if search.is_rushed:
         trials = Trials(search, training, validation, seconds)
@@ -115,15 +117,16 @@ def _best_recipe(
     single = Recipe(True, has_single_features=True)
     mistakes: list[FloatArray] = []
     losses: list[list[float]] = []
-    for part, held_out in _folds(search, training, validation):
+    for number, (part, held_out) in enumerate(_folds(search, training, validation)):
         began = recorder.seconds
-        trials = Trials(search, part, held_out, ends - began)
+        # Ways to train begin alike on one part, and otherwise on another.
+        trials = Trials(search, part, held_out, ends - began, first_draw=number)
         fold = [
-            trials.judged(recipe, trials.share(len(recipes) - number))
-            for number, recipe in enumerate(recipes)
+            trials.judged(recipe, trials.share(len(recipes) - place))
+            for place, recipe in enumerate(recipes)
         ]
         is_whole = np.isfinite([loss for _, loss in fold]).all()
-        fold.append(trials.judged(single, 0.0))  # which takes no time, if there is one at all
+        fold.append(trials.judged(single, 0.0))  # which takes hardly any, if there is one at all
         if recorder.interrupted:
             return None
         if not losses or is_whole:

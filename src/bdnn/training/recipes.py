@@ -62,14 +62,14 @@ def gradient_recipes(problem: TrainingProblem) -> list[Recipe]:
     That is more noise for two classes, less of it for more, and depth for a copy or the reverse.
     """
     usual, more = _JITTERS
-    is_deep = shallow_problem(problem) is not None
+    can_copy = shallow_problem(problem) is not None
     if problem.architecture.n_outputs <= 2:
-        if is_deep:
+        if can_copy:
             return [Recipe(True, usual), Recipe(False, _DEEP_JITTER)]
         return [Recipe(False, usual), Recipe(False, more)]
-    if is_deep and len(problem.inputs) < _MANY_INPUTS:
+    if can_copy and len(problem.inputs) < _MANY_INPUTS:
         return [Recipe(True, usual, _DRIFT), Recipe(False, _DEEP_JITTER)]
-    return [Recipe(False, _DEEP_JITTER if is_deep else usual, _DRIFT), Recipe(is_deep, usual)]
+    return [Recipe(False, _DEEP_JITTER if can_copy else usual, _DRIFT), Recipe(can_copy, usual)]
 
 
 def noisy_gradients(
@@ -81,10 +81,14 @@ def noisy_gradients(
     recipe: Recipe | None = None,
     start: Network | None = None,
 ) -> Network:
-    """Train by gradients in the way that suits the number of classes, features and layers."""
+    """Train by gradients in the way that suits the number of classes, features and layers.
+
+    Without a recipe it is the best bet for the problem itself, without a copy.
+    """
     shape = problem.architecture
     has_many, is_deep = shape.n_outputs > 2, len(shape.hidden) > 1
-    noise = gradient_recipes(problem)[0] if recipe is None else recipe
+    own = (each for each in gradient_recipes(problem) if not each.is_copied)
+    noise = next(own) if recipe is None else recipe
     averaged = min(1.0, np.sqrt(shape.n_features / _MANY_FEATURES))
     n_single = _SINGLE_FEATURES * shape.hidden[0] if shape.hidden and not has_many else 0.0
     return straight_through(

@@ -33,9 +33,16 @@ class Trials:
     """Networks trained on one part of the samples and judged by another, within a time."""
 
     def __init__(
-        self, search: Search, problem: TrainingProblem, validation: TrainingProblem, seconds: float
+        self,
+        search: Search,
+        problem: TrainingProblem,
+        validation: TrainingProblem,
+        seconds: float,
+        *,
+        first_draw: int = 0,
     ) -> None:
         self.search, self.problem, self.validation = search, problem, validation
+        self.first_draw = first_draw
         self.seconds = seconds
         self.ends = search.recorder.seconds + seconds
         self.shallow = shallow_problem(problem)
@@ -80,7 +87,7 @@ class Trials:
             return None
         return noisy_gradients(
             self._kind(recipe),
-            rng=np.random.default_rng(self.search.seed_of_draw(draw)),
+            rng=np.random.default_rng(self.search.seed_of_draw(self.first_draw + draw)),
             seconds=seconds,
             stops=lambda: recorder.heartbeat("validation"),
             recipe=recipe,
@@ -89,22 +96,23 @@ class Trials:
     def of_single_features(self) -> Network | None:
         """Make the network whose outputs look at one feature each, if there is one.
 
-        It takes no time, and on data of many features and much noise gradients take long to find
-        anything better.
+        It takes next to no time, and on data of many features and much noise gradients take long to
+        find anything better.
         """
         single = best_single_features(self.problem, np.random.default_rng(self.search.spawn_seed()))
         if single is None:
             return None
         try:
             return embed(single, (self.shallow or self.problem).architecture)
-        except ModelError:  # fewer units than outputs
+        except ModelError:  # fewer units than outputs, or a layer above without weight 0
             return None
 
     def simplest(self, network: Network) -> Network:
-        """The network, or one of single features if its loss is lower."""
+        """The network, or one of single features if that makes fewer mistakes."""
         single = self.of_single_features()
-        is_better = single is not None and self.problem.loss(single) < self.problem.loss(network)
-        return single if single is not None and is_better else network
+        if single is None or self.problem.error(single) >= self.problem.error(network):
+            return network
+        return single
 
     def drawn(self, recipe: Recipe, seconds: float, draws: int) -> Network | None:
         """Train by gradients so many times, or as often as time allows, and keep the least loss."""
@@ -165,8 +173,7 @@ class Trials:
             recipes = [Recipe(is_copied) for is_copied in kinds]
             single = self.of_single_features()
             if single is not None:
-                self.add(single)
-                self._keep_if_rushed(single)
+                self._add_and_keep(single)
         if self.search.start != "straight_through":
             recipes = []
         for number, recipe in enumerate(recipes):
@@ -174,9 +181,10 @@ class Trials:
             if self.search.is_rushed:
                 seconds = self.seconds * (_SHALLOW_SHARE if recipe.is_copied else _RUSHED_SHARE)
             network = self.gradients(recipe, seconds)
-            if network is not None:
+            if network is not None and self.search.is_rushed:
+                self._add_and_keep(network)
+            elif network is not None:
                 self.add(network)
-                self._keep_if_rushed(network)
 
     def widen_best(self, *, then: int = 0) -> None:
         """Widen the margins of the best network so far at the price of some loss."""
@@ -184,7 +192,7 @@ class Trials:
         if seconds > 0 and self.is_ready:
             self.add(self.moved(self.best, self.wide, seconds))
 
-    def _keep_if_rushed(self, network: Network) -> None:
-        """Offer a network where there is no other yet that could be kept."""
-        if self.search.is_rushed:
-            self.search.recorder.offer(self.whole(network), "validation")
+    def _add_and_keep(self, network: Network) -> None:
+        """Judge a network of a rushed run, which has no other yet that could be returned."""
+        self.add(network)
+        self.search.recorder.offer(self.whole(network), "validation")

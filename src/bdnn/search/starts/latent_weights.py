@@ -37,7 +37,19 @@ _SOFTNESS = 0.5
 
 
 class LatentWeights:
-    """Latent weights and thresholds with the moments of Adam."""
+    """Latent weights and thresholds with the moments of Adam.
+
+    Parameters
+    ----------
+    problem : TrainingProblem
+    start : Network or None
+        Whose weights the latent ones are near; None for a random network.
+    rng : numpy.random.Generator
+    smoothing : float
+        Part of every sample that is spread evenly over all classes.
+    step_slope : callable
+        What the backward pass takes for the slope of a step: `box` or `with_tails`.
+    """
 
     def __init__(
         self,
@@ -45,9 +57,9 @@ class LatentWeights:
         start: Network | None,
         rng: np.random.Generator,
         smoothing: float,
-        slope: Callable[[FloatArray], FloatArray],
+        step_slope: Callable[[FloatArray], FloatArray],
     ) -> None:
-        self.problem, self.rng, self.slope = problem, rng, slope
+        self.problem, self.rng, self.step_slope = problem, rng, step_slope
         shape = problem.architecture
         self.kinds = shape.weights
         self.paired = shape.n_outputs == 2 and shape.thresholds == "neuron"
@@ -135,7 +147,7 @@ class LatentWeights:
             by_weight.insert(0, scaled.T @ values[k])
             by_offset.insert(0, -slope.sum(axis=0))
             if k > 0:
-                slope = (slope / sizes[k]) @ weights[k] * self.slope(z[k - 1])
+                slope = (slope / sizes[k]) @ weights[k] * self.step_slope(z[k - 1])
         return [*by_weight, *by_offset]
 
     def _step(self, gradients: list[FloatArray], rate: float) -> None:

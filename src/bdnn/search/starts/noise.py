@@ -50,7 +50,7 @@ class RankNoise:
             nearest = np.minimum(ends.searchsorted(levels), n_inputs - 1)
             self.quantiles[j] = inputs[order[nearest], j]
             self.places[order, j] = (ends - 0.5 * share[order]) * _QUANTILES
-            is_kept[j] = has_two_values(inputs[order, j])
+            is_kept[j] = has_few_values(inputs[order, j])
         self.kept = np.flatnonzero(is_kept)
         self.kept_inputs = inputs[:, self.kept]
 
@@ -66,7 +66,7 @@ class RankNoise:
 
 
 class ClassNoise:
-    """Moves samples by parts of the difference of two other samples of their class.
+    """Moves samples by parts of the difference of two samples of their class.
 
     Where classes are apart, what differs within one of them does not matter for telling it from the
     others. Where they overlap, such moves lead far into another class.
@@ -86,11 +86,11 @@ class ClassNoise:
     ) -> None:
         self.inputs, self.most, self.rng = inputs, most, rng
         self.leading = mass.argmax(axis=1)
-        # The samples stand in a row, class by class, so that one number draws one of a class.
-        self.ends = np.cumsum(mass.T)
-        last = self.ends[len(mass) - 1 :: len(mass)]
-        self.first, self.length = np.concatenate(([0.0], last[:-1])), mass.sum(axis=0)
-        self.kept = np.flatnonzero([has_two_values(np.sort(column)) for column in inputs.T])
+        # Samples stand in a row, each class over an interval of length 1, so that one number draws
+        # one of a class, however light that is beside others.
+        share = mass / np.maximum(mass.sum(axis=0), np.finfo(float).tiny)
+        self.ends = (np.cumsum(share, axis=0) + np.arange(mass.shape[1])).T.ravel()
+        self.kept = np.flatnonzero([has_few_values(np.sort(column)) for column in inputs.T])
 
     def drawn(self, rows: IntArray) -> FloatArray:
         """Draw moves for some inputs."""
@@ -103,11 +103,12 @@ class ClassNoise:
     def _of_class(self, rows: IntArray) -> IntArray:
         """Draw an input of the same class for each of some inputs."""
         leading = self.leading[rows]
-        places = self.first[leading] + self.rng.random(len(rows)) * self.length[leading]
-        found = self.ends.searchsorted(places, side="right")
-        return np.asarray(np.minimum(found, len(self.ends) - 1) % len(self.inputs))
+        found = self.ends.searchsorted(leading + self.rng.random(len(rows)), side="right")
+        # Rounding may put the last place of a class beyond its end.
+        last = (leading + 1) * len(self.inputs) - 1
+        return np.asarray(np.minimum(found, last) - leading * len(self.inputs))
 
 
-def has_two_values(ordered: FloatArray) -> bool:
-    """Whether values in ascending order are two at most."""
+def has_few_values(ordered: FloatArray) -> bool:
+    """Whether values in ascending order are two at most, between which there is nothing."""
     return bool(np.count_nonzero(np.diff(ordered)) < 2)

@@ -16,12 +16,13 @@ from bdnn.problem import TrainingProblem
 from bdnn.search.kernels.arrays import IntArray
 from bdnn.search.starts.simple import random_start
 
-# Inputs that thresholds are compared on; a part of a large table tells them as well.
-_MOST_INPUTS = 50_000
+# Numbers that are looked through for thresholds, in some tenth of a second, and inputs that are
+# enough for them.
+_MOST_NUMBERS, _ENOUGH_INPUTS = 1_000_000, 1000
 
 
 def allows_single_features(shape: Architecture) -> bool:
-    """Whether units can look at one feature, with a threshold of their own."""
+    """Whether units of the first layer can look at one feature, with a threshold of their own."""
     return shape.thresholds == "neuron" and shape.weights[0].zero and not shape.activations
 
 
@@ -30,12 +31,11 @@ def single_feature_start(
 ) -> Network:
     """Draw a share of the first layer's units on single features, all else at random.
 
-    Every feature has its turn, with thresholds between neighbouring values, drawn by rank.
+    Every feature has its turn, with thresholds between neighbouring values, drawn by rank. The
+    architecture must allow such units.
     """
     network = random_start(problem, rng)
     shape = problem.architecture
-    if not shape.hidden or not allows_single_features(shape):
-        return network
     W, t = network.weights[0].copy(), network.thresholds[0].copy()
     inputs = problem.inputs[_some_lines(problem, rng)]
     features = np.resize(rng.permutation(shape.n_features), round(share * len(W)))
@@ -45,27 +45,29 @@ def single_feature_start(
         below, above = values[values < drawn], values[values > drawn]
         if not len(below) and not len(above):
             continue  # a constant feature tells nothing
-        other = below.max() if len(below) else above.min()
-        sign = rng.choice((-1.0, 1.0)) * shape.weights[0].limit
-        W[unit] = 0.0
-        W[unit, feature], t[unit] = sign, sign * (0.5 * drawn + 0.5 * other)
+        weight = rng.choice((-1.0, 1.0)) * shape.weights[0].limit
+        lower = below.max() if len(below) else drawn
+        threshold = weight * _between(lower, drawn if len(below) else above.min(), weight)
+        if np.isfinite(threshold):
+            W[unit] = 0.0
+            W[unit, feature], t[unit] = weight, threshold
     return Network(shape, (W, *network.weights[1:]), (t, *network.thresholds[1:]))
 
 
 def best_single_features(problem: TrainingProblem, rng: np.random.Generator) -> Network | None:
     """Make the network without hidden units whose every output looks at one feature, if any can.
 
-    Each output has the feature, direction and threshold of the least loss, or is always off.
+    Each output has the feature, direction and threshold of the least loss, or is always on or off.
     """
     shape = problem.architecture
     if not allows_single_features(shape) or not len(problem.inputs):
         return None
     lines = _some_lines(problem, rng)
-    inputs, gains = problem.inputs[lines], (problem.cost_off - problem.cost_on)[lines]
-    limit = shape.weights[0].limit
+    inputs, mass = problem.inputs[lines], problem.mass[lines]
+    gains = 2.0 * mass - mass.sum(axis=1, keepdims=True)
     W = np.zeros((shape.n_outputs, shape.n_features))
-    t = np.ones(shape.n_outputs)
-    best = np.zeros(shape.n_outputs)
+    best = np.maximum(gains.sum(axis=0), 0.0)
+    t = np.where(best > 0.0, -1.0, 1.0)
     for feature in range(shape.n_features):
         order = np.argsort(inputs[:, feature])
         values = inputs[order, feature]
@@ -73,18 +75,27 @@ def best_single_features(problem: TrainingProblem, rng: np.random.Generator) -> 
         if not len(cuts):
             continue
         below = np.cumsum(gains[order], axis=0)
-        for sign, merits in ((limit, below[-1] - below[cuts]), (-limit, below[cuts])):
+        for sign, merits in ((1.0, below[-1] - below[cuts]), (-1.0, below[cuts])):
             chosen = merits.argmax(axis=0)
             for output in np.flatnonzero(merits.max(axis=0) > best):
                 cut = cuts[chosen[output]]
                 best[output] = merits[chosen[output], output]
                 W[output] = 0.0
                 W[output, feature] = sign
-                t[output] = sign * (0.5 * values[cut] + 0.5 * values[cut + 1])
+                t[output] = sign * _between(values[cut], values[cut + 1], sign)
     single = replace(shape, hidden=(), weights=shape.weights[:1])
     return Network(single, (W,), (t,))
 
 
+def _between(lower: float, upper: float, weight: float) -> float:
+    """Find a threshold that tells two values apart; neighbouring numbers have no middle."""
+    middle = 0.5 * lower + 0.5 * upper
+    if weight > 0:
+        return middle if middle > lower else upper
+    return middle if middle < upper else lower
+
+
 def _some_lines(problem: TrainingProblem, rng: np.random.Generator) -> IntArray:
-    n_inputs = len(problem.inputs)
-    return rng.choice(n_inputs, min(n_inputs, _MOST_INPUTS), replace=False)
+    n_inputs, n_numbers = len(problem.inputs), problem.inputs.shape[1] * problem.mass.shape[1]
+    most = max(_ENOUGH_INPUTS, _MOST_NUMBERS // n_numbers)
+    return np.asarray(rng.choice(n_inputs, min(n_inputs, most), replace=False))

@@ -12,7 +12,7 @@ from bdnn.network import Network
 from bdnn.problem import TrainingProblem
 from bdnn.search.starts.latent_weights import LatentWeights, box, with_tails
 from bdnn.search.starts.levels import as_levels, of_steps
-from bdnn.search.starts.single_features import single_feature_start
+from bdnn.search.starts.single_features import allows_single_features, single_feature_start
 
 
 def straight_through(
@@ -78,9 +78,10 @@ def straight_through(
         )
         return as_levels(steps, shape)
     started, seconds = time.monotonic(), max(seconds, 1e-3)
-    if start is None and single_features:
+    can_be_single = problem.architecture.hidden and allows_single_features(problem.architecture)
+    if start is None and single_features and can_be_single:
         start = single_feature_start(problem, rng, share=single_features)
-    trainer = LatentWeights(problem, start, rng, smoothing, slope=with_tails if has_tails else box)
+    trainer = LatentWeights(problem, start, rng, smoothing, with_tails if has_tails else box)
     trainer.make_noise(jitter, drift)
     progress, is_timed = 0.0, False
     for epoch in range(epochs):
