@@ -126,7 +126,7 @@ def _best_recipe(
             for place, recipe in enumerate(recipes)
         ]
         is_whole = np.isfinite([loss for _, loss in fold]).all()
-        fold.append(trials.judged(single, 0.0))  # which takes hardly any, if there is one at all
+        fold.append(trials.judged(single, 0.0))  # made in next to no time, where it can be
         if recorder.interrupted:
             return None
         if not losses or is_whole:
