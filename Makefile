@@ -3,13 +3,17 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test check docs bench check-c check-report check-resume reproduction clean
+.PHONY: demo test test-all check docs bench check-c check-report check-resume reproduction clean
 
 demo: $(VENV)/.installed
-	$(BIN)/bdnn train breast-cancer --weights ternary --time-limit 30 --out demo-model.json
+	$(BIN)/bdnn train breast-cancer --weights ternary --seconds 30 --out demo-model.json
 	$(BIN)/bdnn info demo-model.json
 
 test: $(VENV)/.tested
+	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not long"
+
+# The same with the long grids.
+test-all: $(VENV)/.tested
 	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 check: $(VENV)/.checked
@@ -52,7 +56,7 @@ $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	@echo "installing bdnn into $(VENV) (a minute or two)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@echo "compiling the search, once per installation (a minute)"
-	$(BIN)/python -m bdnn.search.warm_up
+	$(BIN)/python -m bdnn.training.warm_up
 	touch $@
 
 $(VENV)/.tested: $(VENV)/.installed

@@ -28,9 +28,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bdnn
-from bdnn.architecture import WeightSet
+from bdnn.encoding.scaling import Scaler
 from bdnn.experiments import load_experiment
-from bdnn.scaling import Scaler
+from bdnn.network.architecture import WeightSet
 
 SHAPES = [(50,), (100,), (50, 50), (100, 100), (50, 50, 50), (100, 100, 100)]
 DATA = ["breast-cancer", "credit-default", "iris", "boston-housing", "digits"]
@@ -115,7 +115,7 @@ def run_cell(data, split: int, model: str, shape: tuple[int, ...], seconds: floa
     if model.startswith("bdnn"):
         network = bdnn.BDNNClassifier(
             hidden=shape, weights=model.split()[1], validation_fraction=1 / 3,
-            time_limit=seconds, random_state=split,
+            limits=bdnn.Limits(seconds=seconds), random_state=split,
         )  # fmt: skip
         return float(network.fit(X, y).score(X_test, y_test))
     X, Xv, y, yv = train_test_split(X, y, test_size=1 / 3, random_state=split)

@@ -17,15 +17,16 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 import bdnn
-from bdnn.architecture import Architecture
-from bdnn.problem import TrainingProblem
-from bdnn.scaling import Scaler
+from bdnn.clock import Slot
+from bdnn.encoding.scaling import Scaler
+from bdnn.network.architecture import Architecture
+from bdnn.problem.create import classification
 from bdnn.training import Budget, DataSplitting
-from bdnn.training.splitting.batches import Sampler
-from bdnn.training.splitting.epoch import EpochProblem
-from bdnn.training.splitting.judging import Candidate
-from bdnn.training.splitting.partition import Partition
-from bdnn.training.splitting.solution import EpochSolver
+from bdnn.training.paper.splitting.batches import Sampler
+from bdnn.training.paper.splitting.epoch import EpochProblem
+from bdnn.training.paper.splitting.judging import Candidate
+from bdnn.training.paper.splitting.partition import Partition
+from bdnn.training.paper.splitting.solution import EpochSolver
 
 SMALL_BATCHES = ("breast-cancer", "iris")
 DATA = ["breast-cancer", "credit-default", "iris", "boston-housing", "digits"]
@@ -40,7 +41,7 @@ def training_problem(name: str, weights: str, shape: str, rows: int | None = Non
     hidden = tuple(map(int, shape.split("x")))
     architecture = Architecture.create(X.shape[1], labels.max() + 1, hidden=hidden, weights=weights)
     scaler = Scaler.fit(X, "standard", weights=architecture.weights[0])
-    return TrainingProblem.from_samples(architecture, scaler.transform(X), y)
+    return classification(architecture, scaler.transform(X), y)
 
 
 def ratios(options) -> None:
@@ -72,7 +73,7 @@ def compare(name: str, weights: str, shape: str, clusters: int, problem, options
         solver = EpochSolver(seed=0, construct=construct)
         started = time.perf_counter()
         solved = solver.solve(
-            epoch, previous, rng=rng, seconds=options.limit, stops=lambda: False
+            epoch, previous, rng=rng, slot=Slot.of(options.limit)
         )  # fmt: skip
         lines.append((solved, time.perf_counter() - started, solver.used.split(" ")[0]))
     (ours, fast, _), (plain, slow, engine) = lines
@@ -108,7 +109,9 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     small = bdnn.datasets.load("iris")
-    bdnn.BDNNClassifier(method="data_splitting", time_limit=120).fit(small.X, small.y)
+    bdnn.BDNNClassifier(method="data_splitting", limits=bdnn.Limits(seconds=120)).fit(
+        small.X, small.y
+    )
     if options.scaling:
         scaling()
     else:

@@ -48,7 +48,12 @@ def grow(
 ) -> None:
     """Train one case step by step and print its lines."""
     data = bdnn.datasets.load("breast-cancer")
-    options = {"hidden": (units,), "weights": weights, "method": method, "time_limit": limit}
+    options = {
+        "hidden": (units,),
+        "weights": weights,
+        "method": method,
+        "limits": bdnn.Limits(seconds=limit),
+    }
 
     def anew(rows: slice) -> bdnn.BDNNClassifier:
         model = bdnn.BDNNClassifier(**options, random_state=0)
@@ -81,7 +86,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=20.0, help="seconds per training")
     parser.add_argument("--cases", type=int, nargs="*", default=range(len(CASES)))
     options = parser.parse_args()
-    bdnn.BDNNClassifier(hidden=(2,), time_limit=5).fit([[0.0], [1.0]], [0, 1])  # loads the search
+    bdnn.BDNNClassifier(hidden=(2,)).fit([[0.0], [1.0]], [0, 1])  # loads the search
     print("loss and bound after every step; * where they are proven equal")
     for number in options.cases:
         grow(*CASES[number], options.limit)

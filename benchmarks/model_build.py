@@ -18,10 +18,10 @@ from scipy.sparse import csr_array
 from sklearn.model_selection import train_test_split
 
 from bdnn import datasets
-from bdnn.architecture import Architecture
-from bdnn.formulation import NetworkModel, Reductions
-from bdnn.problem import TrainingProblem
-from bdnn.scaling import Scaler
+from bdnn.encoding.scaling import Scaler
+from bdnn.mip import NetworkModel, Reductions
+from bdnn.network.architecture import Architecture
+from bdnn.problem.create import classification
 
 EPS = 1e-4
 TOLERANCE = 1e-6
@@ -33,7 +33,7 @@ def build_in_bulk(
     shape: Architecture, X: np.ndarray, y: np.ndarray, *, reduce: bool
 ) -> dict[str, Any]:
     """Build the package's own model."""
-    problem = TrainingProblem.from_samples(shape, X, y, merge=reduce)
+    problem = classification(shape, X, y, merge=reduce)
     reductions = Reductions() if reduce else Reductions.none()
     program = NetworkModel.build(problem, reductions=reductions, eps=EPS).program
     return {
@@ -181,7 +181,7 @@ def _merge(
     groups: dict[tuple[float, ...], list[float]] = {}
     for row, label in zip(X.tolist(), y.tolist(), strict=True):
         groups.setdefault(tuple(row), [0.0] * shape.n_outputs)[label] += 1.0
-    order = TrainingProblem.from_samples(shape, X, y).inputs.tolist()
+    order = classification(shape, X, y).inputs.tolist()
     return order, [groups[tuple(row)] for row in order]
 
 

@@ -24,7 +24,7 @@ def fit(X, y, width: int, weights: str, method, options) -> tuple[object, float]
         weights=weights,
         scale=options.scale,
         method=method,
-        time_limit=options.seconds,
+        limits=bdnn.Limits(seconds=options.seconds),
         random_state=options.seed,
         n_jobs=options.n_jobs,
     )

@@ -20,7 +20,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 import bdnn
-from bdnn.formulation import Reductions
+from bdnn.mip import Reductions
 from bdnn.solvers import Scip
 from bdnn.training import Auto, Exact
 
@@ -69,7 +69,7 @@ def fit(instance: Instance, method: object, solver: str, limit: float) -> tuple[
         thresholds=instance.thresholds,
         method=method,
         solver=solver,
-        time_limit=limit,
+        limits=bdnn.Limits(seconds=limit),
         random_state=0,
     )
     started = time.perf_counter()

@@ -21,9 +21,10 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 import bdnn
+from bdnn.encoding.scaling import Scaler
+from bdnn.model import Model
 from bdnn.robustness import Domain, Surroundings, Verification, attack, certify, verify
 from bdnn.robustness.adversary import Adversary
-from bdnn.scaling import Scaler
 from bdnn.solvers import Highs, Limits, Termination
 
 NORMS = ("linf", "l1", "l2")
@@ -80,8 +81,7 @@ def soundness(n_models: int) -> None:
         X = scaler.shift + rng.random((1, n_features)) / scaler.factor
         ends = {"lower": scaler.shift, "upper": scaler.shift + 1 / scaler.factor}
         around = Surroundings.create(
-            network,
-            scaler,
+            Model(scaler, network),
             X,
             norm=NORMS[seed % 3],
             domain=Domain.create(n_features, **ends),
@@ -99,7 +99,7 @@ def soundness(n_models: int) -> None:
         counts["wrong"] += int(wrong.sum())
         counts["attack < exact"] += int((quick.lengths < exact - 1e-12).sum())
         for certificate in (bound.certificate(0), *found.certificates(0)):
-            counts["refused"] += not certificate.check(network, scaler)
+            counts["refused"] += not certificate.check(around.model)
     print("soundness, random models")
     print("  ".join(f"{name} {count}" for name, count in counts.items()), flush=True)
 
@@ -113,7 +113,7 @@ def trained(name: str, weights: str, width: int, seconds: float) -> tuple[object
         weights=weights,
         scale="minmax",
         method="descent",
-        time_limit=seconds,
+        limits=bdnn.Limits(seconds=seconds),
         random_state=0,
     )
     with warnings.catch_warnings():
@@ -160,9 +160,7 @@ def verification(options: argparse.Namespace) -> None:
     for name, weights in itertools.product(options.data, ("ternary", "continuous")):
         model, X = trained(name, weights, options.width, options.train_seconds)
         for norm in options.norms:
-            around = Surroundings.create(
-                model.network_, model.scaler_, X[: options.samples], norm=norm
-            )
+            around = Surroundings.create(model.model_, X[: options.samples], norm=norm)
             ours, found = staged(around, options.limit)
             theirs, bounds, unsolved = plain(around, options.limit)
             refuted = int((np.array(bounds) > found.upper + 1e-5).sum())

@@ -12,24 +12,26 @@ import time
 
 import numpy as np
 
-from bdnn.architecture import Architecture
-from bdnn.problem import TrainingProblem
+from bdnn.network.architecture import Architecture
+from bdnn.problem.create import classification
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 from bdnn.search.loading import load_moves
 from bdnn.search.starts import random_start
 from bdnn.search.state import SearchState
 from bdnn.search.walk import Walk
 
 
-def generated(n_rows: int, n_features: int, *, hidden: int, weights: str) -> TrainingProblem:
+def generated(n_rows: int, n_features: int, *, hidden: int, weights: str) -> Problem[OutputLoss]:
     """Two classes that a quadratic surface separates up to noise."""
     rng = np.random.default_rng(0)
     X = np.rint(rng.standard_normal((n_rows, n_features)) * 2**20) / 2**20
     score = X[:, 0] * X[:, 1] + X[:, 2] ** 2 - 1.0 + 0.3 * rng.standard_normal(n_rows)
     shape = Architecture.create(n_features, 2, hidden=hidden, weights=weights)
-    return TrainingProblem.from_samples(shape, X, (score > 0).astype(int))
+    return classification(shape, X, (score > 0).astype(int))
 
 
-def time_per_sweep(problem: TrainingProblem, *, sweeps: int) -> tuple[float, float]:
+def time_per_sweep(problem: Problem[OutputLoss], *, sweeps: int) -> tuple[float, float]:
     """Mean seconds of a sweep and the share of loss that is left after it."""
     rng = np.random.default_rng(0)
     state = SearchState(problem, random_start(problem, rng))
@@ -37,7 +39,9 @@ def time_per_sweep(problem: TrainingProblem, *, sweeps: int) -> tuple[float, flo
     started = time.perf_counter()
     for _ in range(sweeps):
         walk.step()
-    return (time.perf_counter() - started) / sweeps, walk.best_cost / (2 * problem.mass.sum())
+    return (time.perf_counter() - started) / sweeps, walk.best_cost / (
+        2 * problem.loss.label_weight.sum()
+    )
 
 
 def main() -> None:

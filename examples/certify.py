@@ -3,7 +3,9 @@
 import bdnn
 
 data = bdnn.datasets.load("iris")
-model = bdnn.BDNNClassifier(hidden=(5,), scale="minmax", time_limit=5, random_state=0)
+model = bdnn.BDNNClassifier(
+    hidden=(5,), scale="minmax", limits=bdnn.Limits(seconds=5), random_state=0
+)
 model.fit(data.X, data.y)
 
 # A sound bound for all rows at once, in units of inputs scaled to [0, 1].
@@ -25,4 +27,4 @@ for method in ("random_sign", "optimal"):
 
 # What was found can be checked again without a solver.
 statements = exact.certificates(0)
-print([(s.kind, s.check(model.network_, model.scaler_)) for s in statements])
+print([(s.kind, s.check(model.model_)) for s in statements])

@@ -12,7 +12,7 @@ model = bdnn.BDNNClassifier(
     weights="ternary",
     method=DataSplitting(epochs=8, batch_size=32),
     validation_fraction=0.3,
-    time_limit=10,
+    limits=bdnn.Limits(seconds=10),
     random_state=0,
 )
 model.fit(data.X[::2], data.y[::2])

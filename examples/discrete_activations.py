@@ -8,10 +8,10 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from bdnn import Activation, Architecture, BDNNClassifier
-from bdnn.formulation import NetworkModel
-from bdnn.problem import TrainingProblem
-from bdnn.stepwise import unrolled
+from bdnn import Activation, Architecture, BDNNClassifier, Limits
+from bdnn.mip import NetworkModel
+from bdnn.network.expansion import unrolled
+from bdnn.problem.create import classification
 
 # Five stripes of a plane, white and black in turn: four cuts, which two steps do not have.
 rng = np.random.default_rng(0)
@@ -24,20 +24,20 @@ ACTIVATIONS = ("step", "sign", "ternary", "levels:4", Activation((-1, 0, 3)))
 
 print("activation                   0/1 variables  loss  bound  thresholds of the first unit")
 for activation in ACTIVATIONS:
-    model = BDNNClassifier(hidden=(2,), activation=activation, time_limit=10, random_state=0).fit(
-        X, y
-    )
+    model = BDNNClassifier(
+        hidden=(2,), activation=activation, limits=Limits(seconds=10), random_state=0
+    ).fit(X, y)
     result, network = model.result_, model.network_
     shape = network.architecture
-    problem = TrainingProblem.from_samples(
-        shape, model.scaler_.transform(X), np.unique(y, return_inverse=True)[1]
+    problem = classification(
+        shape, model.encoder_.transform(X), np.unique(y, return_inverse=True)[1]
     )
     blocks = NetworkModel.build(problem).program.variable_blocks
     binaries = sum(block.columns.size for block in blocks if block.name.startswith("u"))
     name = shape.activation_of(0).name
-    limits = np.atleast_1d(network.thresholds[0][0]).round(3).tolist()
+    limits = network.thresholds[0][0].round(3).tolist()
     print(f"{name:28} {binaries:13d}  {result.loss:4g}  {result.bound:5g}  {limits}")
-    assert problem.loss(network) == result.loss
+    assert problem.value(network) == result.loss
     # Networks of several values are steps of shared sums, with the same scores bit by bit.
     steps = unrolled(network, "an example")
     assert np.array_equal(steps.scores(problem.inputs), network.scores(problem.inputs))

@@ -3,22 +3,15 @@
 Run: python examples/export_c.py
 """
 
-import tempfile
-from pathlib import Path
-
 import bdnn
-from bdnn.export import read_model
-from bdnn.export.c import export_c
 
 data = bdnn.datasets.load("breast-cancer")
-model = bdnn.BDNNClassifier(hidden=(2,), method="descent", time_limit=5, random_state=0)
+model = bdnn.BDNNClassifier(
+    hidden=(2,), method="descent", limits=bdnn.Limits(seconds=5), random_state=0
+)
 model.fit(data.X[:400], data.y[:400], feature_names=data.feature_names)
 
-with tempfile.TemporaryDirectory() as folder:
-    path = Path(folder) / "model.json"
-    model.save(path)
-    header = export_c(read_model(path), name="tumour", class_names=True)
-
+header = model.to_c(name="tumour", class_names=True)
 print(header.text)
 print(f"call      {header.signature}")
 print(f"answers   proven for inputs {header.inputs.ranges[0][0]} to {header.inputs.ranges[0][1]}")

@@ -20,13 +20,13 @@ def shares(model, rows):
 
 for constraint in (
     None,
-    DemographicParity(group, eps=0.05, label="hired"),
-    EqualOpportunity(group, eps=0.05, label="hired"),
+    DemographicParity(None, eps=0.05, label="hired"),
+    EqualOpportunity(None, eps=0.05, label="hired"),
 ):
     model = bdnn.BDNNClassifier(
-        hidden=(3,), constraints=constraint or (), time_limit=2, random_state=0
+        hidden=(3,), constraints=constraint or (), limits=bdnn.Limits(seconds=2), random_state=0
     )
-    model.fit(X, y)
+    model.fit(X, y, groups=group)
     hired, found = shares(model, np.full(200, True)), shares(model, y == "hired")
     print(
         f"{constraint.name if constraint else 'no constraint':32} accuracy {model.score(X, y):.3f}"

@@ -11,7 +11,7 @@ names = list(data.feature_names)
 model = bdnn.BDNNClassifier(
     hidden=(3,),
     constraints=[*(Monotone(name, +1) for name in names[:-1]), Forbid(names[-1])],
-    time_limit=3,
+    limits=bdnn.Limits(seconds=3),
     random_state=0,
 )
 model.fit(data.X[:300], data.y[:300], feature_names=names)

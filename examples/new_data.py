@@ -7,7 +7,7 @@ from pathlib import Path
 import bdnn
 
 data = bdnn.datasets.load("breast-cancer")
-options = {"hidden": (10,), "time_limit": 20, "random_state": 0}
+options = {"hidden": (10,), "limits": bdnn.Limits(seconds=20), "random_state": 0}
 
 model = bdnn.BDNNClassifier(**options).fit(data.X[:200], data.y[:200])
 print(f"200 rows: loss {model.result_.loss:g}, bound {model.result_.bound:g}")

@@ -3,7 +3,7 @@
 import numpy as np
 
 import bdnn
-from bdnn.constraints import FixedWeight, LinearRows, MustClassify
+from bdnn.constraints import FixedWeight, LinearRows
 
 data = bdnn.datasets.load("iris")
 rows = data.y != data.y[0]
@@ -17,15 +17,15 @@ def balanced(v):
 
 model = bdnn.BDNNClassifier(
     hidden=(2,),
-    constraints=[LinearRows(balanced), FixedWeight(0, 0, 3, 1), MustClassify([0, 1, 2])],
+    constraints=[LinearRows(balanced), FixedWeight(0, 0, 3, 1)],
     method="exact",
-    time_limit=10,
+    limits=bdnn.Limits(seconds=10),
     random_state=0,
 )
-model.fit(X, y)
+model.fit(X, y, must=np.arange(len(X)) < 3)
 
 network = model.network_
-on = network.activations(model.scaler_.transform(X))[0]
+on = network.activations(model.encoder_.transform(X))[0]
 print(f"loss {model.result_.loss:g}, bound {model.result_.bound:g} ({model.result_.status})")
 print(f"sums of weights {network.weights[0].sum(axis=1)}, on for {on.sum(axis=0)} samples")
 right = np.mean(model.predict(X[:3]) == y[:3])

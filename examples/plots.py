@@ -9,7 +9,7 @@ from bdnn.plotting import plot_decision_regions, plot_progress, plot_weights
 folder = Path(tempfile.mkdtemp(prefix="bdnn-plots-"))
 
 iris = bdnn.datasets.load("iris")
-model = bdnn.BDNNClassifier(hidden=(10,), time_limit=10, random_state=0)
+model = bdnn.BDNNClassifier(hidden=(10,), limits=bdnn.Limits(seconds=10), random_state=0)
 model.fit(iris.X, iris.y, feature_names=iris.feature_names)
 plot_progress(model).figure.savefig(folder / "progress.png", dpi=120)
 regions = plot_decision_regions(model, iris.X, iris.y, features=(2, 3))
@@ -19,7 +19,9 @@ plot_weights(model).savefig(folder / "matrix.png", dpi=120)
 # Eight by eight pixels: one image per unit shows what it looks for.
 digits = bdnn.datasets.load("digits")
 rows = digits.y.astype(int) < 3
-model = bdnn.BDNNClassifier(hidden=(12,), method="descent", time_limit=10, random_state=0)
+model = bdnn.BDNNClassifier(
+    hidden=(12,), method="descent", limits=bdnn.Limits(seconds=10), random_state=0
+)
 model.fit(digits.X[rows], digits.y[rows])
 plot_weights(model, shape=(8, 8)).savefig(folder / "digits.png", dpi=120)
 

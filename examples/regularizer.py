@@ -10,19 +10,23 @@ rows = data.y != data.y[0]
 X, y = data.X[rows][::3], data.y[rows][::3]
 
 for regularizer in (
-    None,
+    Regularizer(),
     Regularizer(l1=0.1),
     Regularizer(l2=0.1),
     Regularizer(saturated_margin=0.05, wanted_margin=1.5),
     Regularizer(max_margin=1.0),
 ):
     model = bdnn.BDNNClassifier(
-        hidden=(2,), regularizer=regularizer, method="exact", time_limit=5, random_state=0
+        hidden=(2,),
+        constraints=[regularizer],
+        method="exact",
+        limits=bdnn.Limits(seconds=5),
+        random_state=0,
     )
     model.fit(X, y)
     result = model.result_
     sizes = sum(float(np.abs(W).sum()) for W in model.network_.weights)
-    asked = {} if regularizer is None else {k: v for k, v in vars(regularizer).items() if v}
+    asked = {name: value for name, value in vars(regularizer).items() if value}
     print(
         f"{asked!s:60} loss {result.loss:g}, objective {result.minimised:.4g}, "
         f"bound {result.bound:.4g}, sum of weights {sizes:g}"

@@ -9,15 +9,19 @@ data = bdnn.datasets.load("iris")
 rows = data.y != data.y[0]
 X, y = data.X[rows][::2], data.y[rows][::2]
 
-for sparsity in (
-    None,
-    Sparsity(features=1),
-    Sparsity(units=1, per_unit=2),
-    Sparsity(total=6),
-    Sparsity(price=0.5),
+for constraints in (
+    [],
+    [Sparsity(features=1)],
+    [Sparsity(units=1, per_unit=2)],
+    [Sparsity(total=6)],
+    [Sparsity(price=0.5)],
 ):
     model = bdnn.BDNNClassifier(
-        hidden=(2,), sparsity=sparsity, method="exact", time_limit=30, random_state=0
+        hidden=(2,),
+        constraints=constraints,
+        method="exact",
+        limits=bdnn.Limits(seconds=30),
+        random_state=0,
     )
     model.fit(X, y)
     weights = sum(np.count_nonzero(W) for W in model.network_.weights)

@@ -37,7 +37,7 @@ def _search(problem, inputs, layer, shape, clusters=None):
         for units in combinations_with_replacement(sorted(patterns), shape.hidden[layer]):
             values = tuple(map(tuple, np.array(units, dtype=float).T))
             best = min(best, _search(problem, values, layer + 1, shape))
-            if best == problem.conflict_bound:
+            if best == problem.floor:
                 return best
     return best
 
@@ -49,8 +49,10 @@ def _is_uncut(on, clusters):
 def _best_outputs(problem, patterns):
     on = np.array(sorted(patterns))
     return sum(
-        np.where(on, problem.cost_on[:, label], problem.cost_off[:, label]).sum(axis=1).min()
-        for label in range(problem.mass.shape[1])
+        np.where(on, problem.loss.cost_on[:, label], problem.loss.cost_off[:, label])
+        .sum(axis=1)
+        .min()
+        for label in range(problem.loss.label_weight.shape[1])
     )
 
 
@@ -173,22 +175,22 @@ def smallest_regression_loss(problem) -> float:
                 for weights in product(values, repeat=len(on))
             )
             # Outputs are independent of each other but for their biases' kind.
-            best = min(best, problem.offset + np.min(list(losses), axis=0).sum())
+            best = min(best, problem.loss.offset + np.min(list(losses), axis=0).sum())
     return float(best)
 
 
 def _output_losses(problem, sums, weights):
     """Loss of every output with the best bias for given sums."""
     losses = []
-    for y, price in zip(problem.targets.T, problem.price, strict=True):
-        left = y - sums[problem.group]
-        ridge = problem.ridge * price * float(weights @ weights)
+    for y, price in zip(problem.loss.targets.T, problem.loss.price, strict=True):
+        left = y - sums[problem.loss.group]
+        ridge = problem.loss.ridge * price * float(weights @ weights)
         candidates = [0.0] if problem.architecture.thresholds == "zero" else [*left]
-        if problem.kind == "absolute":
-            cost = min(problem.weight @ np.abs(left - c) for c in candidates)
+        if problem.loss.kind == "absolute":
+            cost = min(problem.loss.weight @ np.abs(left - c) for c in candidates)
         else:
             free = problem.architecture.thresholds != "zero"
-            centre = np.average(left, weights=problem.weight) if free else 0.0
-            cost = problem.weight @ (left - centre) ** 2
+            centre = np.average(left, weights=problem.loss.weight) if free else 0.0
+            cost = problem.loss.weight @ (left - centre) ** 2
         losses.append(price * cost + ridge)
     return losses

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.architecture import Architecture
-from bdnn.problem import TrainingProblem
-from bdnn.regression_problem import RegressionProblem
+from bdnn.network.architecture import Architecture
+from bdnn.problem.create import classification, regression
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
+from bdnn.problem.samples import Samples
 
 XOR = np.array([[0, 0], [0, 1], [1, 0], [1, 1]], dtype=float)
 
 
-def xor(**options) -> TrainingProblem:
+def xor(**options) -> Problem:
     options = {"hidden": (2,), **options}
-    return TrainingProblem.from_samples(
-        Architecture.create(2, 2, **options), XOR, np.array([0, 1, 1, 0])
-    )
+    return classification(Architecture.create(2, 2, **options), XOR, np.array([0, 1, 1, 0]))
+
+
+def weighted(architecture, inputs, label_weight) -> Problem:
+    """A problem of given lines, with the weight of every class on each."""
+    loss = OutputLoss.of_weights(np.asarray(label_weight, dtype=float))
+    return Problem(architecture, Samples.merge(inputs, apart=True), loss)
 
 
 def random_problem(
@@ -27,14 +33,14 @@ def random_problem(
     values: int = 3,
     weighted: bool = False,
     **options,
-) -> TrainingProblem:
+) -> Problem:
     """A problem with small integer inputs and labels that nothing explains."""
     rng = np.random.default_rng(seed)
     X = rng.integers(-values + 1, values, (n_samples, n_features)).astype(float)
     y = np.concatenate([np.arange(n_classes), rng.integers(0, n_classes, n_samples - n_classes)])
     weight = rng.integers(1, 4, n_samples).astype(float) if weighted else None
     architecture = Architecture.create(n_features, n_classes, **options)
-    return TrainingProblem.from_samples(architecture, X, y, weight)
+    return classification(architecture, X, y, weight)
 
 
 def regression_problem(
@@ -48,7 +54,7 @@ def regression_problem(
     ridge: float = 0.0,
     tolerance: float = 1e-6,
     **options,
-) -> RegressionProblem:
+) -> Problem:
     """A regression problem with small integer inputs, some of them equal, and random targets."""
     rng = np.random.default_rng(seed)
     X = rng.integers(-1, 2, (n_samples, n_features)).astype(float)
@@ -56,6 +62,4 @@ def regression_problem(
     weight = rng.integers(1, 4, n_samples).astype(float) if weighted else None
     options = {"hidden": (2,), "weights": ["ternary", "ternary"], **options}
     shape = Architecture.create(n_features, n_outputs, output="identity", **options)
-    return RegressionProblem.from_samples(
-        shape, X, y, weight, kind=kind, ridge=ridge, tolerance=tolerance
-    )
+    return regression(shape, X, y, weight, kind=kind, ridge=ridge, tolerance=tolerance)

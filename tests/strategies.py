@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from bdnn.activation import Activation
-from bdnn.architecture import Architecture
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
+from bdnn.network.activation import Activation
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
+from bdnn.problem.create import classification
 
 WEIGHT_SETS = ("continuous", "ternary", "binary", "int:2", "int:5")
 THRESHOLDS = ("neuron", "layer", "zero")
@@ -110,7 +110,7 @@ def problems(draw, shapes=None, *, elements=small_integers):
     shape = draw(architectures() if shapes is None else shapes)
     X, labels, _ = draw(samples(shape.n_features, shape.n_outputs, elements=elements))
     weight = draw(arrays((len(X),), st.integers(1, 3).map(float)))
-    return TrainingProblem.from_samples(shape, X, labels, weight)
+    return classification(shape, X, labels, weight)
 
 
 @st.composite

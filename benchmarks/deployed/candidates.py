@@ -7,7 +7,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import chdir
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 import bdnn
 from bdnn.constraints import Sparsity
-from bdnn.export import read_model
-from bdnn.export.c import export_c
 from bdnn.training import Descent
 from deployed.compiled import Candidate, candidate
 
@@ -27,10 +24,7 @@ def our_candidates(X, X_test, y, y_test, seconds: float) -> Iterator[Candidate]:
     """Train the networks of every recipe and compile them."""
     for label, settings in recipes(seconds, many=len(set(y)) > 4):
         model = bdnn.BDNNClassifier(random_state=0, **settings).fit(X, y)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "model.json"
-            model.save(path)
-            header = export_c(read_model(path), name="ours", input="uint8")
+        header = model.to_c(name="ours", input="uint8")
         source = header.text + "int classify(const uint8_t *x) { return ours_predict(x); }\n"
         yield candidate(f"bdnn {label}", "uint8_t", source, X_test, y_test, model.predict(X_test))
 
@@ -44,19 +38,30 @@ def recipes(seconds: float, *, many: bool) -> Iterator[tuple[str, dict[str, Any]
         if weights != "ternary" and (many or (len(hidden) and hidden[0] > 2)):
             continue
         shape = "-".join(map(str, hidden)) or "none"
-        settings = {"hidden": hidden, "scale": scale, "weights": weights, "time_limit": seconds}
+        settings = {
+            "hidden": hidden,
+            "scale": scale,
+            "weights": weights,
+            "limits": bdnn.Limits(seconds=seconds),
+        }
         yield f"{shape} {weights} {scale or 'raw'}", settings
     plain = {"scale": None, "weights": "ternary"}
     for units in (2, 3, 4, 5, 6):
         # Such a unit compares a feature with a number, as a node of a tree does.
-        sparse = {"sparsity": Sparsity(per_unit=(1, None)), "time_limit": seconds}
+        sparse = {
+            "constraints": [Sparsity(per_unit=(1, None))],
+            "limits": bdnn.Limits(seconds=seconds),
+        }
         yield f"{units} one feature each", plain | sparse | {"hidden": (units,)}
     if many:
         # A part of the training rows chooses between networks of the same width.
-        chosen = {"validation_fraction": 0.2, "time_limit": 2 * seconds}
+        chosen = {"validation_fraction": 0.2, "limits": bdnn.Limits(seconds=2 * seconds)}
         yield "200 ternary raw validated", plain | chosen | {"hidden": (200,)}
         # Wide margins at the price of training errors.
-        margins = {"method": Descent(objectives=("margin",)), "time_limit": 3 * seconds}
+        margins = {
+            "method": Descent(objectives=("margin",)),
+            "limits": bdnn.Limits(seconds=3 * seconds),
+        }
         yield "300 ternary raw margins", plain | margins | {"hidden": (300,)}
 
 

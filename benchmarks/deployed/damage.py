@@ -11,9 +11,7 @@ from pathlib import Path
 import numpy as np
 
 import bdnn
-from bdnn.checker import read_model
-from bdnn.checker.report import check_model, training_rows
-from bdnn.checker.table import make_samples
+from bdnn.checker import check_model, make_samples, read_model, training_samples
 from bdnn.errors import BDNNError
 
 EDITS = 1000
@@ -26,7 +24,9 @@ PROMISES = [
 def damage() -> None:
     """Edit a model file in random places, as it is and with a checksum that fits again."""
     data = bdnn.datasets.load("iris")
-    model = bdnn.BDNNClassifier(hidden=(3,), time_limit=5, random_state=0).fit(data.X, data.y)
+    model = bdnn.BDNNClassifier(hidden=(3,), limits=bdnn.Limits(seconds=5), random_state=0).fit(
+        data.X, data.y
+    )
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
@@ -65,8 +65,8 @@ def _outcome(path: Path, data, before: dict) -> str:
         loaded = "load refuses"
     try:
         checked = read_model(path)
-        samples = make_samples(checked, data.X.tolist(), data.y.tolist())
-        samples = samples.chosen(training_rows(checked, len(data.y)))
+        rows = zip(data.X.tolist(), data.y.tolist(), strict=True)
+        samples = training_samples(checked, make_samples(checked, rows))
         verdicts = {claim.verdict for claim in check_model(checked, samples)}
         found = "check finds a false claim" if "false" in verdicts else "check agrees"
     except BDNNError:

@@ -15,7 +15,7 @@ from bdnn.export.c import export_c
 from bdnn.export.c.compiler import STRICT, compiled_size, run_compiled
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
-from tests.export.records import any_format, any_record
+from tests.export.models import any_format, any_model
 
 BATCH = 10
 FEW_INPUTS = 100_000
@@ -33,18 +33,18 @@ def equality(n_networks: int, n_inputs: int) -> None:
     integer_only = 0
     flash: list[int] = []
     for first in range(0, n_networks, BATCH):
-        records = [any_record(rng) for _ in range(min(BATCH, n_networks - first))]
+        models = [any_model(rng) for _ in range(min(BATCH, n_networks - first))]
         exports = [
-            export_c(record, name=f"net{i}", **any_format(rng)) for i, record in enumerate(records)
+            export_c(model, name=f"net{i}", **any_format(rng)) for i, model in enumerate(models)
         ]
         integer_only += sum(export.is_integer for export in exports)
         inputs = [
-            questions(record, export.inputs, n_inputs, rng)
-            for record, export in zip(records, exports, strict=True)
+            questions(model, export.inputs, n_inputs, rng)
+            for model, export in zip(models, exports, strict=True)
         ]
         answers = [
-            np.argmax(record.network.scores(export.inputs.scaled(X, record.scaler)), axis=1)
-            for record, export, X in zip(records, exports, inputs, strict=True)
+            np.argmax(model.network.scores(export.inputs.scaled(X, model.encoder)), axis=1)
+            for model, export, X in zip(models, exports, inputs, strict=True)
         ]
         for compiler in compilers:
             flags = strange if (first // BATCH) % 2 else checked
@@ -55,8 +55,8 @@ def equality(n_networks: int, n_inputs: int) -> None:
             )
         if shutil.which(ARM[0]):
             flash += [arm_bytes(export) for export in exports]
-        for record in records:
-            seen = onnx_differences(record, n_inputs)
+        for model in models:
+            seen = onnx_differences(model, n_inputs)
             if seen is not None:
                 compared["onnx"] += seen[0]
                 differences["onnx"] += seen[1]
@@ -75,11 +75,11 @@ def arm_bytes(export) -> int:
     return compiled_size(source, ARM[0], (*ARM[1:3], *STRICT[1:])).flash
 
 
-def questions(record, inputs, count: int, rng) -> np.ndarray:
+def questions(model, inputs, count: int, rng) -> np.ndarray:
     """Random inputs, inputs at boundaries, and all inputs where there are few."""
     parts = [
-        random_inputs(record.scaler, inputs, count, rng),
-        boundary_inputs(record.network, record.scaler, inputs, count // 10, rng),
+        random_inputs(model.encoder, inputs, count, rng),
+        boundary_inputs(model.network, model.encoder, inputs, count // 10, rng),
     ]
     sizes = [high - low + 1 for low, high in inputs.ranges]
     if sizes and np.prod([float(size) for size in sizes]) <= FEW_INPUTS:
@@ -88,12 +88,12 @@ def questions(record, inputs, count: int, rng) -> np.ndarray:
     return np.concatenate(parts)
 
 
-def onnx_differences(record, count: int) -> tuple[int, int] | None:
+def onnx_differences(model, count: int) -> tuple[int, int] | None:
     """Inputs compared and differences under onnxruntime, None without it."""
     try:
         from bdnn.export.onnx import differences, to_onnx
 
-        found = differences(record, to_onnx(record), count, at_boundaries=count // 10)
+        found = differences(model, to_onnx(model), count, at_boundaries=count // 10)
         return count, found
     except BDNNError:
         return None

@@ -33,7 +33,9 @@ def speed(names: Sequence[str], seconds: float) -> None:
             data.X, data.y, test_size=0.3, random_state=0, stratify=data.y
         )
         width = 128 if name == "digits" else 3
-        ours = bdnn.BDNNClassifier(hidden=(width,), time_limit=6 * seconds, random_state=0)
+        ours = bdnn.BDNNClassifier(
+            hidden=(width,), limits=bdnn.Limits(seconds=6 * seconds), random_state=0
+        )
         ours.fit(X, y)
         wanted = ours.score(X_test, y_test)
         nets = (

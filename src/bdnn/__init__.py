@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bdnn import datasets
-    from bdnn.activation import Activation
-    from bdnn.architecture import Architecture
     from bdnn.errors import BDNNError
-    from bdnn.estimators import BDNNClassifier, BDNNRegressor, load, smallest_network
-    from bdnn.network import Network
+    from bdnn.estimators import BDNNClassifier, BDNNRegressor, Robust, load, smallest_network
+    from bdnn.network.activation import Activation
+    from bdnn.network.architecture import Architecture
+    from bdnn.network.network import Network
+    from bdnn.training.limits import Limits
 
 __version__ = version("bdnn")
 
@@ -22,7 +23,9 @@ __all__ = [
     "BDNNClassifier",
     "BDNNError",
     "BDNNRegressor",
+    "Limits",
     "Network",
+    "Robust",
     "__version__",
     "datasets",
     "load",
@@ -31,12 +34,14 @@ __all__ = [
 
 # Loaded when first used: scikit-learn alone takes longer to import than a small network to train.
 _HOME = {
-    "Activation": "bdnn.activation",
-    "Architecture": "bdnn.architecture",
+    "Activation": "bdnn.network.activation",
+    "Architecture": "bdnn.network.architecture",
     "BDNNClassifier": "bdnn.estimators",
     "BDNNError": "bdnn.errors",
     "BDNNRegressor": "bdnn.estimators",
-    "Network": "bdnn.network",
+    "Limits": "bdnn.training.limits",
+    "Network": "bdnn.network.network",
+    "Robust": "bdnn.estimators",
     "load": "bdnn.estimators",
     "smallest_network": "bdnn.estimators",
 }

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from bdnn.activation import BoolArray, FloatArray
 from bdnn.errors import ModelError
+from bdnn.network.activation import BoolArray, FloatArray
 
 IndexArray = NDArray[np.int64]
 

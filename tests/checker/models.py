@@ -7,11 +7,10 @@ import json
 
 import numpy as np
 
-from bdnn import BDNNClassifier
-from bdnn.checker import read_model
-from bdnn.checker.report import check_model, training_rows
-from bdnn.checker.table import make_samples
+from bdnn import BDNNClassifier, Limits
+from bdnn.checker import check_model, make_samples, read_model, training_samples
 
+NAMES = ("a", "b")
 RNG = np.random.default_rng(7)
 X = RNG.integers(0, 4, (24, 2)).astype(float)
 # A line explains most labels, and equal inputs carry different ones.
@@ -21,8 +20,8 @@ Y = np.where((X.sum(axis=1) > 3) ^ (RNG.random(24) < 0.15), "yes", "no")
 def train(path, **options):
     """Train on the small data and save; the promises are given as an option."""
     promises = options.pop("promises", ())
-    options = {"hidden": (1,), "method": "exact", "time_limit": 20, "random_state": 0} | options
-    model = BDNNClassifier(**options).fit(X, Y, feature_names=("a", "b"))
+    options = {"limits": Limits(seconds=20), "hidden": (1,), "method": "exact"} | options
+    model = BDNNClassifier(random_state=0, **options).fit(X, Y, feature_names=NAMES)
     model.save(path, promises=promises)
     return model
 
@@ -38,11 +37,16 @@ def edit(path, change, target):
     return target
 
 
-def claims_of(path, features=X, labels=Y, **options):
+def samples_of(model, features=X, labels=Y, names=NAMES):
+    """The data as the checker holds them."""
+    rows = zip(np.asarray(features).tolist(), np.asarray(labels).tolist(), strict=True)
+    return make_samples(model, rows, names=names)
+
+
+def claims_of(path, features=X, labels=Y, *, names=NAMES, **options):
     """Verdicts and details by the name of the claim."""
     model = read_model(path)
-    samples = make_samples(model, np.asarray(features).tolist(), np.asarray(labels).tolist())
-    samples = samples.chosen(training_rows(model, len(samples.features)))
+    samples = training_samples(model, samples_of(model, features, labels, names))
     return {claim.name: claim for claim in check_model(model, samples, **options)}
 
 

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import bdnn
-from bdnn.checker.certified import overlap_bound, training_radius, uncertified
-from bdnn.checker.model import read_model
-from bdnn.checker.report import check_model
-from bdnn.checker.table import Samples
+from bdnn import Limits, Robust
+from bdnn.checker import Deadline, check_model, read_model
+from bdnn.checker.certified import overlap_bound, training_ball, uncertified
+from bdnn.checker.evaluation import evaluate
+from tests.checker.models import samples_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -25,11 +26,11 @@ def blobs(n_classes=2):
 
 def saved(tmp_path, n_classes=2, **options):
     X, y = blobs(n_classes)
-    settings = {"hidden": (4,), "scale": "minmax", "time_limit": 3, "random_state": 0, **options}
-    model = bdnn.BDNNClassifier(robust_radius=0.12, **settings).fit(X, y)
+    options = {"robust": Robust(0.12), "limits": Limits(seconds=3), **options}
+    model = bdnn.BDNNClassifier(hidden=(4,), scale="minmax", random_state=0, **options).fit(X, y)
     path = tmp_path / "model.json"
     model.save(path)
-    return model, path, Samples(X.tolist(), y.tolist())
+    return model, path, samples_of(read_model(path), X, y, None)
 
 
 def verdicts(path, samples):
@@ -41,13 +42,14 @@ def verdicts(path, samples):
 def test_loss_and_bound_are_found_again(tmp_path, n_classes, weights):
     model, path, samples = saved(tmp_path, n_classes, weights=weights)
     record = read_model(path)
-    radius = training_radius(record)
-    assert radius is not None
+    ball = training_ball(record)
+    assert ball is not None
     certified = model.certify(*blobs(n_classes), radius=0.12)
     kept = certified.certified & (model.predict(blobs(n_classes)[0]) == blobs(n_classes)[1])
-    assert uncertified(record, samples, radius) == (~kept).tolist()
+    found = evaluate(record, samples.rows())
+    assert uncertified(record, samples, found, ball, Deadline()) == (~kept).tolist()
     if model.result_.bound_origin == "overlapping balls":
-        assert overlap_bound(record, samples, radius) == model.result_.bound
+        assert overlap_bound(record, samples, ball, Deadline()) == model.result_.bound
     claims = verdicts(path, samples)
     assert claims["loss"].verdict == "proven"
     assert "false" not in {claim.verdict for claim in claims.values()}
@@ -66,10 +68,25 @@ def test_a_smaller_loss_than_the_truth_is_false(tmp_path):
     assert verdicts(path, samples)["loss"].verdict == "false"
 
 
+def test_a_bound_above_the_loss_is_false(tmp_path):
+    """Whatever loss the file states beside it."""
+    model, path, samples = saved(tmp_path)
+    for stated in (45, model.result_.loss):
+        edited(path, loss=stated, bound=model.result_.loss + 1, status="optimal")
+        claims = verdicts(path, samples)
+        assert claims["bound"].verdict == "false"
+        assert claims["optimality"].verdict == "false"
+
+
 def test_a_larger_bound_than_the_balls_prove_is_only_claimed(tmp_path):
     _, path, samples = saved(tmp_path)
-    edited(path, loss=45, bound=45, status="optimal")
+    content = json.loads(path.read_text())
+    content["thresholds"][-1] = [-1000.0, 1000.0]  # the first class, whatever the input
+    path.write_text(json.dumps(content))
+    n_lost = samples.classes.count(1)
+    edited(path, loss=n_lost, bound=n_lost, status="optimal")
     claims = verdicts(path, samples)
+    assert claims["loss"].verdict == "proven"
     assert claims["bound"].verdict == "claimed"
     assert claims["optimality"].verdict == "claimed"
 
@@ -80,13 +97,26 @@ def test_optimal_without_meeting_the_bound_is_false(tmp_path):
     assert verdicts(path, samples)["optimality"].verdict == "false"
 
 
+@pytest.mark.parametrize(
+    "options", [{"robust": Robust(0.12, "l1")}, {"robust": Robust(0.12, "l2")}], ids=str
+)
+def test_other_norms(tmp_path, options):
+    _, path, samples = saved(tmp_path, **options)
+    found = verdicts(path, samples)
+    assert found["loss"].verdict == "proven"
+    assert "false" not in {claim.verdict for claim in found.values()}
+
+
 def test_what_it_cannot_recompute_is_only_claimed(tmp_path):
-    _, path, samples = saved(tmp_path, robust_norm="l1")
+    _, path, samples = saved(tmp_path)
+    content = json.loads(path.read_text())
+    content["certificate"]["robust"]["radius"] = [0.12] * 45
+    path.write_text(json.dumps(content))
     assert {verdicts(path, samples)[name].verdict for name in ("loss", "bound")} == {"claimed"}
 
 
 def test_an_average_over_perturbations_is_claimed(tmp_path):
-    _, path, samples = saved(tmp_path, robust_loss="average", method="descent")
+    _, path, samples = saved(tmp_path, robust=Robust(0.12, loss="average"), method="descent")
     found = verdicts(path, samples)
     assert {found[name].verdict for name in ("loss", "training error", "bound")} == {"claimed"}
     assert found["training data"].verdict == "proven"

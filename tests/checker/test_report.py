@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from bdnn.checker import read_model
+from bdnn import Limits
+from bdnn.checker import Deadline, read_model
 from bdnn.errors import BDNNError, ModelFileError
-from bdnn.export import read_model as load_record
+from bdnn.model_file import read_model as load_record
 from tests.checker.models import X, Y, claims_of, edit, train, verdicts
 from tests.sentences import assert_one_sentence
 
@@ -25,6 +26,7 @@ def test_everything_but_a_solvers_bound_is_proven(model):
         "checksum",
         "architecture",
         "training data",
+        "names of the inputs",
         "ranges of the inputs",
         "activations",
         "loss",
@@ -32,7 +34,7 @@ def test_everything_but_a_solvers_bound_is_proven(model):
         "bound",
         "optimality",
     ]
-    assert {found[name] for name in list(found)[:7]} == {"proven"}
+    assert {found[name] for name in list(found)[:8]} == {"proven"}
     assert "false" not in found.values()
 
 
@@ -154,10 +156,184 @@ def test_file_without_certificate(model, tmp_path):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_no_claim_of_the_package_is_false(tmp_path, options):
     path = tmp_path / "model.json"
-    train(path, **({"time_limit": 3} | options))
+    train(path, **({"limits": Limits(seconds=3)} | options))
     found = verdicts(path)
     assert "false" not in found.values()
     assert found["loss"] == found["training error"] == "proven"
+
+
+def replaced(*path, value):
+    def change(content):
+        for key in path[:-1]:
+            content = content[key]
+        content[path[-1]] = value
+
+    return change
+
+
+MALFORMED = [
+    (("result",), []),
+    (("result",), None),
+    (("result", "loss"), "much"),
+    (("result", "loss"), "1e99999999"),
+    (("result", "loss"), "1/0"),
+    (("result", "loss"), None),
+    (("result", "loss"), True),
+    (("result", "loss"), {"float": "inf"}),
+    (("result", "bound"), [0]),
+    (("result", "bound"), {"float": "inf"}),
+    (("result", "error"), None),
+    (("result", "objective"), "x"),
+    (("result", "condition"), 5),
+    (("result", "condition"), {"margin": 1}),
+    (("result", "condition"), {"margin": -1, "tolerance": 0}),
+    (("result", "condition"), {"margin": 0, "tolerance": "1e99999999"}),
+    (("settings",), 5),
+    (("extra",), []),
+    (("extra", "rows"), 5),
+    (("extra", "rows"), ""),
+    (("extra", "rows"), "3,2"),
+    (("certificate",), []),
+    (("certificate", "data"), []),
+    (("certificate", "data", "used"), "1,1"),
+    (("certificate", "data", "used"), 7),
+    (("certificate", "data", "low"), [0]),
+    (("certificate", "data", "low"), ["a", "b"]),
+    (("certificate", "data", "per_unit"), [0, 1]),
+    (("certificate", "data", "per_unit"), [0.5, 1]),
+    (("certificate", "penalty"), {"weight": -1}),
+    (("classes",), [[1], [2]]),
+    (("classes",), ["no", "no"]),
+    (("classes",), ["no", None]),
+    (("classes",), [0, False]),
+    (("feature_names",), ["a"]),
+    (("feature_names",), ["a", 5]),
+    (("scaler", "step"), 0.1),
+    (("scaler", "step"), 5e-324),
+    (("scaler", "shift"), [0, "0"]),
+    (("scaler", "kind"), []),
+    (("weights", 0, 0, 0), None),
+    (("weights", 0), []),
+    (("weights",), 5),
+    (("thresholds", 0), 5),
+    (("architecture", "hidden"), [10**9]),
+    (("architecture", "hidden"), 1),
+    (("architecture", "weights"), [5, 5]),
+    (("architecture", "activation"), ["values:1/nan"]),
+    (("architecture", "activation"), ["values:0/1@nan"]),
+    (("architecture", "activation"), [f"values:0/{'9' * 5000}"]),
+]
+
+
+@pytest.mark.parametrize(("path", "value"), MALFORMED, ids=lambda value: str(value)[:30])
+def test_what_cannot_be_read_is_no_false_claim(model, tmp_path, path, value):
+    def change(content):
+        content["result"]["objective"] = 5
+        replaced(*path, value=value)(content)
+
+    with pytest.raises(BDNNError) as caught:
+        claims_of(edit(model, change, tmp_path / "edited.json"))
+    assert_one_sentence(caught.value)
+
+
+def test_rows_that_the_data_do_not_have(model, tmp_path):
+    for where in (("extra", "rows"), ("certificate", "data", "used")):
+        for rows in ("1-25", "1-99999999", "25", "999999999"):
+            path = edit(model, replaced(*where, value=rows), tmp_path / "edited.json")
+            with pytest.raises(BDNNError, match="rows: give the data") as caught:
+                claims_of(path)
+            assert_one_sentence(caught.value)
+
+
+def test_rows_are_as_many_as_stated(model, tmp_path):
+    change = replaced("certificate", "data", "rows", value=23)
+    claim = claims_of(edit(model, change, tmp_path / "edited.json"))["training data"]
+    assert (claim.verdict, claim.detail) == ("false", "24 rows are given, 23 in the file")
+
+
+def test_few_rows_of_the_data_are_told(model, tmp_path):
+    """A file that picks rows it gets right says so."""
+
+    def pick(content):
+        content["extra"]["rows"] = "1-3"
+        del content["certificate"]["data"]
+
+    detail = claims_of(edit(model, pick, tmp_path / "edited.json"))["training data"].detail
+    assert "3 of the 24 rows" in detail
+
+
+def constant(content, **result):
+    """A network that is always off, whose loss no argument of the checker reaches."""
+    content["thresholds"][-1] = [1000.0, 1000.0]
+    content["result"] |= {"loss": 24.0, "bound": 24.0, "bound_origin": "highs", **result}
+    content["result"]["error"] = float(np.mean(Y != "no"))
+
+
+@pytest.mark.parametrize(
+    ("status", "condition", "verdict"),
+    [
+        ("optimal", None, "claimed"),
+        ("optimal among networks that keep a margin", {"margin": 1e-4, "tolerance": 0}, "claimed"),
+        ("optimal", {"margin": 1e-4, "tolerance": 0}, "false"),
+        ("optimal within a tolerance of 1", {"margin": 0, "tolerance": 1.0}, "claimed"),
+        ("optimal", {"margin": 0, "tolerance": 1.0}, "false"),
+        ("optimal within a tolerance of 1", {"margin": 0, "tolerance": 0.5}, "false"),
+        ("time limit", {"margin": 1e-4, "tolerance": 0}, "claimed"),
+    ],
+)
+def test_a_status_tells_the_condition_of_its_bound(model, tmp_path, status, condition, verdict):
+    def change(content):
+        constant(content, status=status)
+        if condition is not None:
+            content["result"]["condition"] = condition
+            content["result"]["bound"] -= condition["tolerance"] and 1
+
+    found = claims_of(edit(model, change, tmp_path / "edited.json"))
+    assert found["bound"].verdict == "claimed"
+    assert found["optimality"].verdict == verdict
+    if condition is not None:
+        words = "for units that keep a margin of 0.0001" if condition["margin"] else "within "
+        assert words in found["bound"].detail
+
+
+def test_enumeration_refutes_no_bound_for_other_networks(model, tmp_path):
+    """One that speaks of networks with a margin says nothing of the best of all."""
+
+    def change(content):
+        constant(content, status="feasible", condition={"margin": 1e-4, "tolerance": 0})
+
+    path = edit(model, change, tmp_path / "edited.json")
+    assert verdicts(path, enumerate_networks=True)["bound"] == "claimed"
+
+
+def test_no_bound_is_no_false_one(model, tmp_path):
+    def change(content):
+        content["result"] |= {"bound": {"float": "-inf"}, "status": "feasible"}
+
+    found = claims_of(edit(model, change, tmp_path / "edited.json"))
+    assert (found["bound"].verdict, found["bound"].detail) == ("proven", "is not claimed")
+    assert found["optimality"].verdict == "proven"
+
+
+def test_time_that_is_up_leaves_claims(model):
+    found = claims_of(model, deadline=Deadline(-1.0))
+    names = ("activations", "loss", "training error", "bound", "optimality")
+    for name in names:
+        assert found[name].verdict == "claimed"
+        assert found[name].detail == "not finished in -1 s"
+    assert found["checksum"].verdict == found["training data"].verdict == "proven"
+
+
+def test_texts_of_a_file_cannot_write_on_a_terminal(model, tmp_path):
+    def change(content):
+        content["result"]["bound_origin"] = "\x1b[2J" + "x" * 1000
+        content["result"]["bound"] = content["result"]["loss"]
+        content["thresholds"][-1] = [1000.0, 1000.0]
+        content["result"] |= {"loss": 24.0, "bound": 24.0}
+
+    detail = claims_of(edit(model, change, tmp_path / "edited.json"))["bound"].detail
+    assert detail.isprintable()
+    assert len(detail) < 200
 
 
 def test_damage_is_noticed_or_harmless(model, tmp_path):

@@ -5,11 +5,12 @@ import gzip
 import numpy as np
 import pytest
 
+from bdnn import limits
 from bdnn.checker import read_csv, read_model
 from bdnn.datasets.tables import Samples, read_table
-from bdnn.errors import DataError
-from bdnn.export import write_model
-from tests.export.records import make_record
+from bdnn.errors import DataError, ModelFileError
+from bdnn.model_file import ModelRecord, write_model
+from tests.export.models import make_model
 from tests.sentences import assert_one_sentence
 
 TABLES = {
@@ -26,14 +27,13 @@ TABLES = {
 
 def model_for(samples, path):
     classes = tuple(sorted(set(samples.y.tolist())))
-    record = make_record(
+    trained = make_model(
         np.random.default_rng(0),
         n_features=samples.X.shape[1],
         n_outputs=len(classes),
         classes=classes,
-        extra={"table": samples.encoding.to_dict()},
     )
-    write_model(record, path)
+    write_model(ModelRecord(trained, extra={"table": samples.encoding.to_dict()}), path)
     return read_model(path), classes
 
 
@@ -47,7 +47,10 @@ def test_same_samples_as_the_package(tmp_path, name, zipped):
     theirs = Samples.from_table(read_table(path), target, missing="mean")
     model, classes = model_for(theirs, tmp_path / "model.json")
     mine = read_csv(model, path)
-    assert mine.features == theirs.X.tolist()
+    assert [list(row) for row in mine.rows()] == theirs.X.tolist()
+    assert mine.names == (
+        None if name == "tabs without header" else list(theirs.encoding.feature_names)
+    )
     assert [classes[i] for i in mine.classes] == theirs.y.tolist()
 
 
@@ -87,6 +90,57 @@ def test_target_by_name_or_place(plain):
     assert read_csv(model, path, target="-1").classes == expected
     with pytest.raises(DataError, match="no column"):
         read_csv(model, path, target="weight")
+
+
+def test_the_target_is_no_input(plain, tmp_path):
+    """A file may not take what it predicts for one of its inputs."""
+    model, path = plain
+    with pytest.raises(ModelFileError, match="takes the target") as caught:
+        read_csv(model, path, target="size")
+    assert_one_sentence(caught.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"columns": 5},
+        {"columns": [{"name": "a"}]},
+        {"columns": [{"name": ["a"], "categories": None, "fill": None}]},
+        {"columns": [{"name": "a", "categories": [], "fill": None}]},
+        {"columns": [{"name": "a", "categories": "xy", "fill": None}]},
+        {"columns": [{"name": "a", "categories": None, "fill": []}]},
+        {"columns": [{"name": "a", "categories": None, "fill": None}]},
+        {"target": ["a"]},
+        {"target_place": "1"},
+        {"target_place": 10**9, "target": "nowhere"},
+    ],
+    ids=str,
+)
+def test_tables_that_are_described_in_no_sense(plain, tmp_path, change):
+    model, path = plain
+    model.content["extra"]["table"].update(change)
+    with pytest.raises((ModelFileError, DataError)) as caught:
+        read_csv(model, path)
+    assert_one_sentence(caught.value)
+
+
+def test_numbers_that_no_model_takes_are_refused(plain):
+    model, path = plain
+    path.write_text("color,size,kind\nred,1e101,no\n")
+    with pytest.raises(DataError, match="a number should be"):
+        read_csv(model, path)
+
+
+def test_limits(plain, monkeypatch):
+    model, path = plain
+    monkeypatch.setattr(limits, "CHECKED_ROWS", 2)
+    with pytest.raises(DataError, match="more rows than the checker takes") as caught:
+        read_csv(model, path)
+    assert_one_sentence(caught.value)
+    monkeypatch.setattr(limits, "CHECKED_ROWS", 10)
+    monkeypatch.setattr(limits, "CHECKED_CELLS", 8)
+    with pytest.raises(DataError, match="more rows than the checker takes"):
+        read_csv(model, path)
 
 
 def test_no_file(plain, tmp_path):

@@ -1,9 +1,14 @@
 """Commands run as a user would, each in a process of its own."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
+
+from bdnn.cli import main
 
 # Two groups that a line separates; small enough for any solver to prove in no time.
 SMALL = "a,b,kind\n" + "".join(
@@ -15,11 +20,25 @@ def command(*arguments):
     return [sys.executable, "-m", "bdnn", *map(str, arguments)]
 
 
+def default_signals():
+    """For ``preexec_fn``: undo what a shell in the background or nohup ignores for all below it."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def run(*arguments, timeout=60, **options):
     """Run ``bdnn`` and return the finished process, with its output as text."""
     return subprocess.run(
         command(*arguments), capture_output=True, text=True, timeout=timeout, check=False, **options
     )
+
+
+def run_here(capsys, *arguments):
+    """Run ``bdnn`` in this process, which has loaded scikit-learn once and for all."""
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    told = capsys.readouterr()
+    return subprocess.CompletedProcess(arguments, ended.value.code, told.out, told.err)
 
 
 def run_json(*arguments, **options):

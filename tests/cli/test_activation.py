@@ -16,7 +16,7 @@ def test_train_info_check_predict_export(tmp_path):
         tmp_path / "model.json",
         tmp_path / "model.h",
     )
-    options = ("--hidden", 2, "--activation", "ternary", "--seed", 0, "--time-limit", 20)
+    options = ("--hidden", 2, "--activation", "ternary", "--seed", 0, "--seconds", 20)
     trained = run_json("train", data, *options, "--out", out)
     assert (trained["status"], trained["loss"]) == ("optimal", 0.0)
     assert trained["network"].endswith("ternary activation")
@@ -34,7 +34,7 @@ def test_train_info_check_predict_export(tmp_path):
 def test_one_activation_per_layer(tmp_path):
     data = write(tmp_path / "small.csv", SMALL)
     trained = run_json(
-        "train", data, "--hidden", "2,2", "--activation", "values:-1/0/2,step", "--time-limit", 20
+        "train", data, "--hidden", "2,2", "--activation", "values:-1/0/2,step", "--seconds", 20
     )
     assert trained["network"].endswith("values:-1/0/2, step activation")
 

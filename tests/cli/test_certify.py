@@ -24,7 +24,7 @@ def test_bound_exact_and_certificates(model, small_csv, tmp_path):
     )
     lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert {line["row"] for line in lines} == set(range(1, 17))
-    assert all(Certificate.from_dict(line).check(fitted.network_, fitted.scaler_) for line in lines)
+    assert all(Certificate.from_dict(line).check(fitted.model_) for line in lines)
     broken = {line["row"] for line in lines if line["kind"] == "counter-example"}
     assert len(broken) >= told["broken_rows"]
 

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from bdnn import load
-from tests.cli.runner import assert_refused, run, run_json
+from tests.cli.runner import assert_refused, run, run_here, run_json
 
-FAST = ("--target", "kind", "--hidden", 2, "--time-limit", 30, "--test-size", 0)
+FAST = ("--target", "kind", "--hidden", 2, "--seconds", 30, "--test-size", 0)
 
 
 @pytest.mark.parametrize("method", ["exact", "local_search", "data_splitting"])
@@ -41,9 +41,8 @@ def test_prices_are_told_apart_from_the_loss(small_csv):
         (("--monotone", "a"), ("--monotone", "'a'")),
         (("--parity", "a:much"), ("--parity", "'a:much'")),
         (("--opportunity", "b:1"), ("EqualOpportunity('b', 1.0)", "no sample")),
-        (("--weight-price", 1, "--regression"), ("--weight-price", "--regression")),
         (("--max-units", 1, "--method", "gradients"), ("gradients", "units=1")),
     ],
 )
-def test_bad_input_is_one_sentence(small_csv, options, parts):
-    assert_refused(run("train", small_csv, *FAST, *options, "--quiet"), *parts)
+def test_bad_input_is_one_sentence(small_csv, options, parts, capsys):
+    assert_refused(run_here(capsys, "train", small_csv, *FAST, *options, "--quiet"), *parts)

@@ -6,32 +6,24 @@ import json
 
 import pytest
 
-from tests.cli.runner import SMALL, assert_refused, run, run_json, write
+from tests.cli.runner import SMALL, assert_refused, run_here, run_json, write
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        (
-            "--method",
-            "data_splitting",
-            "--epochs",
-            "3",
-            "--batch-size",
-            "20",
-            "--validation",
-            "0.3",
-        ),
-        ("--method", "data_splitting", "--paper", "--epochs", "2"),
-        ("--method", "local_search", "--starts", "1"),
-        ("--method", "local_search", "--paper", "--weights", "ternary"),
+        ("data_splitting", "--set", "epochs=3", "--set", "batch_size=20", "--validation", "0.3"),
+        ("data_splitting", "--set", "paper=true", "--set", "epochs=2"),
+        ("local_search", "--set", "starts=1"),
+        ("local_search", "--set", "paper=true", "--weights", "ternary"),
     ],
     ids=["splitting", "splitting as in the paper", "local search", "local search as in the paper"],
 )
 def test_the_heuristics_train(options, tmp_path):
     data, out = write(tmp_path / "small.csv", SMALL), tmp_path / "model.json"
-    summary = run_json("train", data, "--hidden", 2, "--time-limit", 30, *options, "--out", out)
-    assert summary["method"] == options[1]
+    limits = ("--hidden", 2, "--seconds", 30, "--out", out)
+    summary = run_json("train", data, *limits, "--method", *options)
+    assert summary["method"] == options[0]
     assert summary["loss"] >= summary["bound"]
     steps = json.loads(out.read_text())["result"]["steps"]
     assert steps
@@ -41,12 +33,18 @@ def test_the_heuristics_train(options, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (("--epochs", "3"), "data_splitting"),
-        (("--method", "exact", "--starts", "3"), "local_search"),
-        (("--method", "data_splitting", "--starts", "3"), "local_search"),
-        (("--method", "descent", "--paper"), "data_splitting or --method local_search"),
-        (("--method", "data_splitting", "--epochs", "0"), "epochs"),
+        (("--set", "epochs=3"), "--method data_splitting, got method 'auto'"),
+        (("--method", "exact", "--set", "starts=3"), "--method local_search"),
+        (("--method", "data_splitting", "--set", "starts=3"), "choose among epochs, batch_size"),
+        (("--method", "descent", "--set", "paper=true"), "local_search or --method data_splitting"),
+        (("--method", "data_splitting", "--set", "epochs=0"), "epochs"),
+        (("--method", "data_splitting", "--set", "epochs=2.5"), "epochs must be a whole number"),
+        (("--method", "data_splitting", "--set", "patience=true"), "patience must be a number"),
+        (("--method", "data_splitting", "--set", "paper=1"), "paper must be true or false"),
+        (("--set", "speed=3"), "--set speed is for no method"),
+        (("--set", "epochs"), "--set must be KEY=VALUE, got 'epochs'"),
+        (("--set", "ridge=1"), "--set ridge is for --regression"),
     ],
 )
-def test_options_of_other_methods_are_refused(options, words):
-    assert_refused(run("train", "iris", *options), words)
+def test_settings_of_other_methods_are_refused(options, words, capsys):
+    assert_refused(run_here(capsys, "train", "iris", *options), words)

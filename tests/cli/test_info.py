@@ -1,6 +1,6 @@
 from dataclasses import replace
 
-from bdnn.export.json import read_model, write_model
+from bdnn.model_file import read_model, write_model
 from tests.cli.runner import assert_refused, run, run_json, write
 
 

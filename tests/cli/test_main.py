@@ -59,7 +59,7 @@ def test_help_imports_nothing_heavy():
         (["fly"], "No such command 'fly'"),
         (["train"], "Missing argument 'DATA'"),
         (["train", "iris", "--speed", "3"], "--speed"),
-        (["train", "iris", "--time-limit", "long"], "--time-limit"),
+        (["train", "iris", "--seconds", "long"], "--seconds"),
         (["train", "iris", "--seed", "-1"], "--seed"),
         (["predict", "model.json"], "Missing argument 'DATA'"),
     ],

@@ -3,6 +3,7 @@ import pty
 import re
 import signal
 import subprocess
+import sys
 import threading
 import time
 
@@ -11,7 +12,7 @@ import pytest
 from bdnn import load
 from bdnn.cli import progress
 from bdnn.training.result import Progress
-from tests.cli.runner import command
+from tests.cli.runner import command, default_signals
 
 LINE = re.compile(r" *\d+\.\d s  \w+ +loss [\d.]+  bound [\d.]+  gap \d+(\.\d+)? %")
 # Not to be solved within seconds, so that there is something to watch and to interrupt.
@@ -22,10 +23,11 @@ def test_lines_and_interrupt(tmp_path):
     """Ctrl-C keeps the best network: the file is written and the exit code is 0."""
     out = tmp_path / "model.json"
     process = subprocess.Popen(
-        command(*HARD, "--time-limit", 60, "--out", out),
+        command(*HARD, "--seconds", 60, "--out", out),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=default_signals,
     )
     try:
         lines = []
@@ -44,18 +46,27 @@ def test_lines_and_interrupt(tmp_path):
     assert load(out).result_.status == "interrupted"
 
 
-def test_interrupt_before_training(tmp_path):
-    pipe, out = tmp_path / "pipe.csv", tmp_path / "model.json"
-    os.mkfifo(pipe)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupt_before_training(number, tmp_path):
+    out = tmp_path / "model.json"
+    code = (
+        "import sys, time\n"
+        "from bdnn.cli import main, source\n"
+        "def wait(*_, **__): print('waits', flush=True); time.sleep(60)\n"
+        "source.training_samples = wait\n"
+        "main(sys.argv[1:])"
+    )
     process = subprocess.Popen(
-        command("train", pipe, "--out", out), stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", code, "train", "iris", "--out", out],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=default_signals,
     )
     try:
-        # Opening for writing succeeds once the command waits for the data to come.
-        with pipe.open("w"):
-            time.sleep(0.2)
-            process.send_signal(signal.SIGINT)
-            _, told = process.communicate(timeout=20)
+        assert process.stdout.readline() == "waits\n"
+        process.send_signal(number)
+        _, told = process.communicate(timeout=20)
     finally:
         process.kill()
     assert process.returncode == 130
@@ -66,7 +77,7 @@ def test_interrupt_before_training(tmp_path):
 def test_bar_on_a_terminal():
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        command(*HARD, "--time-limit", 2, "--json"), stdout=subprocess.PIPE, stderr=theirs
+        command(*HARD, "--seconds", 2, "--json"), stdout=subprocess.PIPE, stderr=theirs
     )
     os.close(theirs)
     shown = b""

@@ -1,14 +1,12 @@
 import subprocess
 import sys
-from subprocess import CompletedProcess
 
 import pytest
 
 from bdnn import load
-from bdnn.cli import main
-from tests.cli.runner import SMALL, assert_refused, run, run_json, write
+from tests.cli.runner import SMALL, assert_refused, run, run_here, run_json, write
 
-FAST = ("--hidden", 2, "--time-limit", 20)
+FAST = ("--hidden", 2, "--seconds", 20)
 
 
 def test_csv_to_model(small_csv, tmp_path):
@@ -74,7 +72,7 @@ def test_contradicting_rows_give_a_bound(tmp_path):
 
 
 def test_limit_is_a_note_not_a_warning(tmp_path):
-    done = run("train", "breast-cancer", "--hidden", 5, "--method", "exact", "--time-limit", 1)
+    done = run("train", "breast-cancer", "--hidden", 5, "--method", "exact", "--seconds", 1)
     assert done.returncode == 0
     assert "note: training was ended (time limit)" in done.stderr
     assert "Warning" not in done.stderr
@@ -124,24 +122,23 @@ def test_bad_table(text, message, tmp_path):
         (["--solver", "oracle"], "solver must be 'auto' or one of"),
         (["--method", "magic"], "method must be"),
         (["--scale", "log"], "scale must be"),
-        (["--time-limit", 0], "time_limit must be a positive number"),
+        (["--seconds", 0], "seconds must be a positive number"),
         (["--test-size", 1], "test size must be"),
         (["--rows", 1], "--rows must be from 2 to 16"),
         (["--jobs", 0], "--jobs must be"),
         (["--method", "descent", "--solver", "highs"], "method 'descent' needs no solver"),
-        (["--robust-loss", "average"], "are for --robust-radius"),
+        (["--robust-loss", "average"], "are for --radius"),
+        (["--norm", "l1"], "are for --radius"),
+        (["--max-error", 0.1], "--max-error is for --smallest"),
+        (["--smallest", "--hidden", 3], "--smallest looks for the width itself"),
         (["--class-weight", "heavy"], "--class-weight must be"),
         (["--missing", "zero"], "missing must be"),
         (["--target", "color"], "has no column 'color': choose one of 'a', 'b', 'kind'"),
     ],
 )
 def test_bad_options(options, message, small_csv, tmp_path, capsys):
-    """In this process, which has loaded scikit-learn once and for all."""
     arguments = ["train", small_csv, "--out", tmp_path / "model.json", *options]
-    with pytest.raises(SystemExit) as ended:
-        main([str(argument) for argument in arguments])
-    told = capsys.readouterr()
-    assert_refused(CompletedProcess(arguments, ended.value.code, told.out, told.err), message)
+    assert_refused(run_here(capsys, *arguments), message)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -180,5 +177,5 @@ def test_limits_of_training(small_csv):
     told = run_json("train", small_csv, "--hidden", 1, "--loss-limit", 30, "--method", "exact")
     assert told["loss"] <= 30
     assert told["status"] in ("optimal", "loss limit")
-    refused = run("train", small_csv, "--method", "descent", "--node-limit", 3)
-    assert_refused(refused, "node_limit", "'descent'")
+    refused = run("train", small_csv, "--method", "descent", "--nodes", 3)
+    assert_refused(refused, "limits: nodes", "'descent'")

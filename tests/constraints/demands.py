@@ -14,8 +14,8 @@ from bdnn.constraints import (
     MustClassify,
     Regularizer,
     Sparsity,
-    constrain,
 )
+from tests.constraints.asking import constrain
 
 
 def _sparsity(network):
@@ -69,7 +69,7 @@ def constrained(draw, problems, *, penalties=True, own=True):
         constraint
         for constraint in _constraints(problem, network)
         if (own or not isinstance(constraint, LinearRows))
-        and all(rule.holds(network, problem) for rule in _rules(problem, constraint))
+        and all(rule.is_feasible(network, problem) for rule in _rules(problem, constraint))
     ]
     constraints = draw(st.lists(st.sampled_from(kept), max_size=3, unique=True)) if kept else []
     options = {"sparsity": sparsity, "regularizer": regularizer, "constraints": constraints}
@@ -77,4 +77,4 @@ def constrained(draw, problems, *, penalties=True, own=True):
 
 
 def _rules(problem, constraint):
-    return constrain(problem, constraints=[constraint]).rules
+    return constrain(problem, constraints=[constraint]).terms

@@ -31,7 +31,7 @@ def all_networks(problem, *, every_threshold=False) -> Enumerated:
 
     With ``every_threshold`` those count as different; then there are many more.
     """
-    X, mass = problem.inputs, problem.mass
+    X, mass = problem.inputs, problem.loss.label_weight
     m, units = len(X), problem.architecture.hidden[0]
     first = _units(X, every_threshold)
     top_inputs = np.array(list(product([0.0, 1.0], repeat=units)))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bdnn import BDNNClassifier
+from bdnn import BDNNClassifier, Robust
 from bdnn.constraints import (
     DemographicParity,
     EqualOpportunity,
@@ -23,8 +23,9 @@ Y = np.array(["no", "yes", "yes", "no", "yes"])
 
 
 def fit(**options):
-    options = {"hidden": (2,), "time_limit": 60, "random_state": 0, "scale": None} | options
-    return BDNNClassifier(**options).fit(X, Y, feature_names=("a", "b"))
+    rows = {key: options.pop(key) for key in ("must", "groups", "radius") if key in options}
+    options = {"hidden": (2,), "random_state": 0, "scale": None} | options
+    return BDNNClassifier(**options).fit(X, Y, feature_names=("a", "b"), **rows)
 
 
 def rows(function):
@@ -36,21 +37,26 @@ def broken(v):
 
 
 CASES = [
-    ({"sparsity": Sparsity(per_unit=3)}, "per_unit=3.*from 0 to 2, got 3"),
-    ({"sparsity": Sparsity(per_layer=(9, 1))}, "per_layer=.*layer 0.*from 0 to 4, got 9"),
-    ({"sparsity": Sparsity(per_unit=(1, 1, 1))}, "got 3 for 2 layers"),
-    ({"sparsity": Sparsity(total=9)}, "total must be a whole number from 0 to 8, got 9"),
-    ({"sparsity": Sparsity(units=3)}, "units must be .* from 0 to 2, got 3"),
-    ({"sparsity": Sparsity(features=True)}, "features must be .* got True"),
-    ({"sparsity": Sparsity(price=-1)}, "price must be a number from 0 or more, got -1"),
-    ({"sparsity": Sparsity(forbidden=["c"])}, r"Forbid\('c'\) names the feature 'c'.*\(a, b\)"),
-    ({"sparsity": 3}, "sparsity must be a Sparsity or None, got 3"),
-    ({"sparsity": Sparsity(per_unit=1), "weights": "binary"}, "none of which is zero"),
-    ({"regularizer": Regularizer(l1=float("nan"))}, "l1 must be a number from 0 or more, got nan"),
-    ({"regularizer": Regularizer(biases=2)}, "biases must be True or False, got 2"),
-    ({"regularizer": Regularizer(biases=True)}, "biases=True is for l1 or l2"),
-    ({"regularizer": Regularizer(wanted_margin=2.0)}, "wanted_margin=2 is for saturated_margin"),
-    ({"regularizer": "l1"}, "regularizer must be a Regularizer or None, got 'l1'"),
+    ({"constraints": [Sparsity(per_unit=3)]}, "per_unit=3.*from 0 to 2, got 3"),
+    ({"constraints": [Sparsity(per_layer=(9, 1))]}, "per_layer=.*layer 0.*from 0 to 4, got 9"),
+    ({"constraints": [Sparsity(per_unit=(1, 1, 1))]}, "got 3 for 2 layers"),
+    ({"constraints": [Sparsity(total=9)]}, "total must be a whole number from 0 to 8, got 9"),
+    ({"constraints": [Sparsity(units=3)]}, "units must be .* from 0 to 2, got 3"),
+    ({"constraints": [Sparsity(features=True)]}, "features must be .* got True"),
+    ({"constraints": [Sparsity(price=-1)]}, "price must be a number from 0 or more, got -1"),
+    (
+        {"constraints": [Sparsity(forbidden=["c"])]},
+        r"Forbid\('c'\) names the feature 'c'.*\(a, b\)",
+    ),
+    ({"constraints": [Sparsity(per_unit=1)], "weights": "binary"}, "none of which is zero"),
+    (
+        {"constraints": [Regularizer(l1=float("nan"))]},
+        "l1 must be a number from 0 or more, got nan",
+    ),
+    ({"constraints": [Regularizer(biases=2)]}, "biases must be True or False, got 2"),
+    ({"constraints": [Regularizer(biases=True)]}, "biases=True is for l1 or l2"),
+    ({"constraints": [Regularizer(wanted_margin=2.0)]}, "wanted_margin=2 is for saturated_margin"),
+    ({"constraints": [Forbid("a"), 3]}, "constraints must be constraints .* got 3"),
     ({"constraints": "monotone"}, "constraints must be constraints .* got 'monotone'"),
     ({"constraints": Forbid(2)}, "from 0 to 1, got 2"),
     ({"constraints": Forbid("a"), "weights": "binary"}, "none of which is zero"),
@@ -61,12 +67,25 @@ CASES = [
     ({"constraints": FixedWeight(0, 0, "z", 1)}, "names the feature 'z'"),
     ({"constraints": FixedWeight(0, 0, 0, 0.5)}, "value must be of the weight set 'ternary'"),
     ({"constraints": DemographicParity("a", 2)}, "eps must be a number from 0 to 1, got 2"),
-    ({"constraints": DemographicParity([0, 1], 0.1)}, r"got shape \(2,\) for 5 samples"),
-    ({"constraints": DemographicParity(np.zeros(5), 0.1)}, "must have 2 to 20 values"),
-    ({"constraints": EqualOpportunity([0, 1, 1, 0, 1], 0.1)}, "group '0' has no sample"),
-    ({"constraints": MustClassify([5])}, "row numbers from 0 to 4 or a mask"),
-    ({"constraints": MustClassify("all")}, "row numbers from 0 to 4 or a mask, got 'all'"),
-    ({"constraints": MustClassify([3, 4])}, "samples 3 and 4 have equal inputs"),
+    (
+        {"constraints": DemographicParity(np.zeros(5), 0.1)},
+        "names a group per row",
+    ),
+    ({"constraints": DemographicParity(None, 0.1)}, "give groups to fit, or name a feature"),
+    ({"groups": [0, 1]}, r"groups must be one value per sample, got shape \(2,\) for 5"),
+    (
+        {"constraints": DemographicParity(None, 0.1), "groups": np.zeros(5)},
+        "must have 2 to 20 values",
+    ),
+    (
+        {"constraints": EqualOpportunity(None, 0.1), "groups": [0, 1, 1, 0, 1]},
+        "group '0' has no sample",
+    ),
+    ({"constraints": MustClassify([0])}, "names rows of one table.*give fit a mask"),
+    ({"must": [0, 1]}, r"must must be one value per sample, got shape \(2,\)"),
+    ({"must": [0, 1, 2, 3, 4]}, "True or False for every sample"),
+    ({"must": [0, 0, 0, 1, 1]}, "samples 3 and 4 have equal inputs"),
+    ({"radius": [0.1] * 5}, "a radius per sample without"),
     (rows(lambda v: None), "LinearRows.*failed with TypeError"),
     (rows(lambda v: []), "must return comparisons of expressions, got nothing"),
     (rows(lambda v: [True]), "must return comparisons of expressions, got a bool"),
@@ -79,33 +98,34 @@ CASES = [
         {"constraints": [Forbid("a"), FixedWeight(0, 1, "a", 1)]},
         r"Forbid\('a'\) and FixedWeight\(.*\) contradict each other",
     ),
-    ({"sparsity": Sparsity(total=4), "method": "gradients"}, "method 'gradients' cannot"),
+    ({"constraints": [Sparsity(total=4)], "method": "gradients"}, "method 'gradients' cannot"),
     (
-        {"sparsity": Sparsity(total=4), "method": LocalSearch(subproblems="search")},
+        {"constraints": [Sparsity(total=4)], "method": LocalSearch(subproblems="search")},
         r"subproblems='search' cannot keep Sparsity\(total=4\)",
     ),
-    ({"sparsity": Sparsity(total=4), "robust_radius": 0.1}, "robust_loss='certified' cannot"),
     (
-        {"constraints": MustClassify([0]), "robust_radius": 0.1, "robust_loss": "average"},
+        {"constraints": [Sparsity(total=4)], "robust": Robust(0.1)},
+        r"Robust\(loss='certified'\) cannot",
+    ),
+    (
+        {"must": [1, 0, 0, 0, 0], "robust": Robust(0.1, loss="average")},
         "about single samples",
     ),
     (
         # Copies that do not move fall on their samples and are none nevertheless.
-        {
-            "constraints": DemographicParity("a", 0.1),
-            "robust_radius": 0.0,
-            "robust_loss": "average",
-        },
+        {"constraints": DemographicParity("a", 0.1), "robust": Robust(0.0, loss="average")},
         "about single samples",
     ),
-    ({"sparsity": Sparsity(units=1), "activation": "sign"}, "cannot be combined with activation"),
     (
-        {"sparsity": Sparsity(total=4), "activation": "ternary", "method": "descent"},
+        {"constraints": [Sparsity(total=4)], "activation": "ternary", "method": "descent"},
         "method 'descent' cannot keep .* with activation 'ternary'",
     ),
-    ({"sparsity": Sparsity(total=4), "validation_fraction": 0.5}, "validation_fraction cannot"),
     (
-        {"sparsity": Sparsity(total=4), "method": Auto(objectives=("error",))},
+        {"constraints": [Sparsity(total=4)], "validation_fraction": 0.5},
+        "validation_fraction cannot",
+    ),
+    (
+        {"constraints": [Sparsity(total=4)], "method": Auto(objectives=("error",))},
         r"objectives=\('error',\) cannot be combined with Sparsity\(total=4\)",
     ),
 ]
@@ -123,24 +143,22 @@ def test_refused(options, message):
 
 @pytest.mark.parametrize("solver", ["highs", "cpsat"])
 def test_a_solver_without_squares_refuses_continuous_l2(solver):
-    options = {"regularizer": Regularizer(l2=0.1), "weights": "continuous", "method": "exact"}
+    options = {"constraints": [Regularizer(l2=0.1)], "weights": "continuous", "method": "exact"}
     with pytest.raises(UnsupportedFeatureError, match=f"solver '{solver}' cannot handle"):
         fit(solver=solver, **options)
 
 
 def test_a_constraint_that_cannot_hold_is_named_alone():
     """One unit cannot tell an exclusive or, whatever else is asked."""
-    right = MustClassify([0, 1, 2, 3])
     with pytest.raises(InfeasibleError, match=r"can keep MustClassify\(\[0, 1, 2, 3\]\):"):
-        fit(hidden=(1,), constraints=[right, Monotone("a")], method="exact")
+        fit(hidden=(1,), constraints=[Monotone("a")], must=np.arange(5) < 4, method="exact")
 
 
 def test_constraints_that_cannot_hold_together_are_named_together():
-    right = MustClassify([0, 1, 2, 3])
     with pytest.raises(InfeasibleError) as caught:
         fit(
-            sparsity=Sparsity(units=1, per_layer=4),
-            constraints=[right, Monotone("a", label="no")],
+            constraints=[Sparsity(units=1, per_layer=4), Monotone("a", label="no")],
+            must=np.arange(5) < 4,
             method="exact",
         )
     text = str(caught.value)
@@ -150,15 +168,15 @@ def test_constraints_that_cannot_hold_together_are_named_together():
 
 
 def test_further_samples_take_no_constraints():
-    model = fit(sparsity=Sparsity(total=4), method="exact")
-    with pytest.raises(ModelError, match="do not train with sparsity"):
+    model = fit(constraints=[Sparsity(total=4)], method="exact")
+    with pytest.raises(ModelError, match="do not train with robust or constraints"):
         model.extend(X, Y)
-    with pytest.raises(ModelError, match="do not train with sparsity"):
+    with pytest.raises(ModelError, match="do not train with robust or constraints"):
         BDNNClassifier(constraints=[Forbid(0)]).partial_fit(X, Y, classes=["no", "yes"])
 
 
 def test_smallest_network_takes_no_constraints():
     from bdnn import smallest_network
 
-    with pytest.raises(ModelError, match="sparsity cannot be combined"):
-        smallest_network(X, Y, sparsity=Sparsity(total=4))
+    with pytest.raises(ModelError, match="constraints cannot be combined"):
+        smallest_network(X, Y, constraints=[Sparsity(total=4)])

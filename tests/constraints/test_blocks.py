@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdnn.constraints import FixedWeight, Monotone, Regularizer, Sparsity, constrain
-from bdnn.formulation import NetworkModel, Reductions
-from bdnn.problem import TrainingProblem
+from bdnn.constraints import FixedWeight, Monotone, Regularizer, Sparsity
+from bdnn.mip import NetworkModel, Reductions
+from tests.constraints.asking import constrain
 from tests.constraints.demands import constrained
 from tests.problems import random_problem
 from tests.strategies import architectures, problems_with_networks
@@ -26,14 +26,14 @@ def test_lifted_starts_break_no_row_and_cost_their_objective(case, reductions):
     model = NetworkModel.build(problem, reductions=reductions)
     start = model.lift(network)
     if start is None:  # thresholds that rows of the user's do not leave where the model has them
-        assert any(rule.name.startswith("LinearRows") for rule in getattr(problem, "rules", ()))
+        assert any(term.name.startswith("LinearRows") for term in problem.terms)
         return
     assert not np.isnan(start).any()
     assert model.program.violation(start) <= 1e-6
     read = model.read(start)
-    assert problem.allows(read)
-    assert model.program.objective(start) == pytest.approx(problem.objective(read), abs=1e-6)
-    assert problem.objective(read) <= problem.objective(network) + 1e-6 or problem.has_penalty
+    assert problem.is_feasible(read)
+    assert model.program.objective(start) == pytest.approx(float(problem.objective(read)), abs=1e-6)
+    assert problem.objective(read) <= problem.objective(network) + 1e-6 or problem.has_price
 
 
 def row_counts(model):
@@ -61,11 +61,11 @@ def test_counts_of_path_and_margin_rows():
         regularizer=Regularizer(saturated_margin=1.0, max_margin=1.0, l1=0.1),
     )
     counts = row_counts(NetworkModel.build(asked))
-    assert counts["path1_0_upper"] == counts["path1_0_lower"] == 4
+    assert counts["path1_2_upper"] == counts["path1_2_lower"] == 4
     # Two rows per weight on each side for hidden units, one for outputs.
     assert len([name for name in counts if name.startswith("path")]) == 6
-    m, c = problem.mass.shape
-    own, other = (problem.mass > 0).sum(), (problem.cost_on > 0).sum()
+    m, c = problem.loss.label_weight.shape
+    own, other = (problem.loss.label_weight > 0).sum(), (problem.loss.cost_on > 0).sum()
     assert counts["lack_own"] == counts["worst_own"] == own
     assert counts["lack_other"] == counts["worst_other"] == other
     assert own + other >= m * c
@@ -90,4 +90,4 @@ def test_constraints_switch_off_the_reductions_they_break():
 def test_nothing_asked_changes_nothing():
     problem = random_problem(5, hidden=(2,))
     assert constrain(problem, sparsity=Sparsity(), regularizer=Regularizer()) is problem
-    assert type(problem) is TrainingProblem
+    assert not problem.terms

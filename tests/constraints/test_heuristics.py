@@ -7,24 +7,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdnn import BDNNClassifier
-from bdnn.architecture import Architecture
+from bdnn import BDNNClassifier, Limits, Robust
 from bdnn.constraints import (
     DemographicParity,
     FixedWeight,
     Forbid,
     LinearRows,
     Monotone,
-    MustClassify,
     Regularizer,
     Sparsity,
-    constrain,
 )
-from bdnn.constraints.rules import path_signs
-from bdnn.problem import TrainingProblem
+from bdnn.network.architecture import Architecture
+from bdnn.problem.bound import Bound
+from bdnn.problem.create import classification
+from bdnn.problem.terms.monotone import path_signs
 from bdnn.training import DataSplitting, Exact, LocalSearch
-from bdnn.training.base import Recorder
-from bdnn.training.budget import Budget
+from bdnn.training.limits import Budget
+from bdnn.training.run import Run
+from tests.constraints.asking import constrain
 from tests.constraints.demands import constrained
 from tests.problems import random_problem
 from tests.strategies import architectures, problems_with_networks
@@ -38,15 +38,15 @@ GROUP = np.arange(24) % 2
 # Options, and how to see from weights and predictions alone that they are kept.
 DEMANDS = {
     "per unit": (
-        {"sparsity": Sparsity(per_unit=1)},
+        {"constraints": Sparsity(per_unit=1)},
         lambda net, said: all((W != 0).sum(axis=1).max() <= 1 for W in net.weights),
     ),
     "features": (
-        {"sparsity": Sparsity(features=2)},
+        {"constraints": Sparsity(features=2)},
         lambda net, said: (net.weights[0] != 0).any(axis=0).sum() <= 2,
     ),
     "total": (
-        {"sparsity": Sparsity(total=6)},
+        {"constraints": Sparsity(total=6)},
         lambda net, said: sum((W != 0).sum() for W in net.weights) <= 6,
     ),
     "monotone": (
@@ -58,11 +58,11 @@ DEMANDS = {
         lambda net, said: not net.weights[0][:, 1].any(),
     ),
     "must classify": (
-        {"constraints": MustClassify([2, 11])},
+        {"must": np.isin(np.arange(24), [2, 11])},
         lambda net, said: (said[[2, 11]] == Y[[2, 11]]).all(),
     ),
     "parity": (
-        {"constraints": DemographicParity(GROUP, 0.25)},
+        {"constraints": DemographicParity(None, 0.25), "groups": GROUP},
         lambda net, said: abs(said[GROUP == 0].mean() - said[GROUP == 1].mean()) <= 0.25,
     ),
     "own rows": (
@@ -81,12 +81,12 @@ METHODS = {
 }
 
 
-def fit(method, **options):
-    options = {"hidden": (2,), "weights": "ternary", "time_limit": 20.0, **options}
+def fit(method, *, must=None, groups=None, **options):
+    options = {"hidden": (2,), "weights": "ternary", "limits": Limits(seconds=20.0), **options}
     model = BDNNClassifier(method=method, random_state=0, scale=None, **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return model.fit(X, Y)
+        return model.fit(X, Y, must=must, groups=groups)
 
 
 @pytest.fixture(scope="module")
@@ -102,10 +102,10 @@ def test_demands_are_kept_and_no_loss_is_below_the_optimum(method, name, optima)
     model = fit(METHODS[method], **options)
     assert is_kept(model.network_, model.predict(X))
     best = optima[name]
-    assert best.status == "optimal"
+    assert best.is_proven
     assert model.result_.loss >= best.loss
     assert model.result_.bound <= best.loss
-    if model.result_.status == "optimal":
+    if model.result_.is_proven:
         assert model.result_.loss == best.loss
 
 
@@ -113,25 +113,23 @@ def test_demands_are_kept_and_no_loss_is_below_the_optimum(method, name, optima)
 @pytest.mark.parametrize(
     "options",
     [
-        {"weights": "continuous", "sparsity": Sparsity(per_unit=1)},
-        {"hidden": (2, 2), "sparsity": Sparsity(units=3)},
+        {"weights": "continuous", "constraints": Sparsity(per_unit=1)},
+        {"hidden": (2, 2), "constraints": Sparsity(units=3)},
         {"thresholds": "layer", "constraints": Monotone(0, +1)},
         {"thresholds": "zero", "constraints": FixedWeight(0, 0, 0, 1)},
-        {"sparsity": Sparsity(price=0.5)},
-        {"regularizer": Regularizer(l1=0.25, saturated_margin=0.125)},
+        {"constraints": Sparsity(price=0.5)},
+        {"constraints": Regularizer(l1=0.25, saturated_margin=0.125)},
     ],
     ids=lambda options: "-".join(map(str, options)),
 )
 def test_shapes_and_prices(method, options):
     found, best = fit(METHODS[method], **options), fit("exact", **options)
     assert found.result_.minimised >= best.result_.bound - 1e-6
-    constraints = {
-        key: options[key] for key in ("sparsity", "constraints", "regularizer") if key in options
-    }
-    plain = TrainingProblem.from_samples(best.network_.architecture, X, Y)
-    if "units" not in str(constraints):  # units that nothing listens to are taken out at the end
-        asked = constrain(plain, **constraints)
-        assert asked.allows(found.network_)
+    plain = classification(best.network_.architecture, X, Y)
+    given = options["constraints"]
+    if getattr(given, "units", None) is None:  # units without listeners are taken out at the end
+        asked = constrain(plain, constraints=given)
+        assert asked.is_feasible(found.network_)
         assert asked.objective(found.network_) == pytest.approx(found.result_.minimised)
     else:
         assert sum((W != 0).any(axis=0).sum() for W in found.network_.weights[1:]) <= 3
@@ -144,18 +142,16 @@ def test_radii_and_sparsity_together(method, weights, norm):
     model = fit(
         METHODS.get(method, method),
         weights=weights,
-        sparsity=Sparsity(features=2),
-        robust_radius=0.2,
-        robust_norm=norm,
-        robust_loss="pattern",
-        time_limit=4.0,
+        constraints=Sparsity(features=2),
+        robust=Robust(0.2, norm=norm, loss="pattern"),
+        limits=Limits(seconds=4.0),
     )
     assert (model.network_.weights[0] != 0).any(axis=0).sum() <= 2
     assert survives(model.network_, X, np.full(len(X), 0.2), norm)
 
 
 def test_no_subproblem_of_a_start_raises_the_loss():
-    steps = fit(LocalSearch(starts=3), sparsity=Sparsity(per_unit=2)).result_.steps
+    steps = fit(LocalSearch(starts=3), constraints=Sparsity(per_unit=2)).result_.steps
     for start in range(3):
         losses = [step["loss"] for step in steps if step["start"] == start]
         assert losses == sorted(losses, reverse=True)
@@ -176,7 +172,7 @@ def test_all_layers_but_one_fixed_is_a_local_optimum_of_the_program():
 def test_validation_chooses_among_epochs_under_constraints():
     model = fit(
         DataSplitting(epochs=4, batch_size=12),
-        sparsity=Sparsity(per_unit=2),
+        constraints=Sparsity(per_unit=2),
         validation_fraction=0.25,
     )
     assert all(step["validation_accuracy"] is not None for step in model.result_.steps)
@@ -190,17 +186,17 @@ all_shapes = architectures(max_hidden=2, n_outputs=st.integers(2, 3))
 @settings(max_examples=60, deadline=None)
 def test_what_is_kept_on_all_lines_is_kept_on_the_needed_ones(case, data):
     problem, network = case
-    if type(problem) is TrainingProblem:
+    if not problem.terms:
         return
     n = len(problem.inputs)
     drawn = data.draw(st.lists(st.integers(0, n - 1), min_size=1, unique=True))
     lines = np.union1d(np.array(drawn), problem.needed_lines)
-    part = problem.of_lines(lines)
+    part = problem.subset(lines)
     assert len(part.inputs) == len(lines)
-    assert problem.of_lines(np.arange(n)).allows(network)
-    shares = any("Parity" in rule.name for rule in problem.rules)  # asked of all lines together
-    assert shares or part.allows(network)
-    assert part.weight_box[0][0].shape == problem.weight_box[0][0].shape
+    assert problem.subset(np.arange(n)).is_feasible(network)
+    shares = any("Parity" in rule.name for rule in problem.terms)  # asked of all lines together
+    assert shares or part.is_feasible(network)
+    assert part.weight_limits.low[0].shape == problem.weight_limits.low[0].shape
 
 
 def test_own_rows_that_a_random_start_breaks_are_kept_at_the_end():
@@ -212,7 +208,7 @@ def test_own_rows_that_a_random_start_breaks_are_kept_at_the_end():
 
 def test_more_starts_are_drawn_where_none_kept_what_was_asked():
     method = LocalSearch(starts=1, subproblems="mip")
-    model = fit(method, hidden=(3,), constraints=MustClassify(range(12)))
+    model = fit(method, hidden=(3,), must=np.arange(24) < 12)
     assert (model.predict(X[:12]) == Y[:12]).all()
 
 
@@ -220,12 +216,12 @@ def test_a_batch_compares_groups_by_what_it_has_of_them():
     lines = np.arange(100.0)[:, None]
     group = np.arange(100) >= 90
     shape = Architecture.create(1, 2, hidden=(2,))
-    problem = TrainingProblem.from_samples(shape, lines, (np.arange(100) % 2))
+    problem = classification(shape, lines, (np.arange(100) % 2))
     fair = constrain(problem, constraints=DemographicParity(group, 0.1))
-    (whole,) = fair.rules
+    (whole,) = fair.terms
     # Without one of the groups there is nothing to compare.
-    assert whole.of_lines(np.arange(12), problem).A.shape[0] == 0
-    (part,) = fair.of_lines(np.r_[np.arange(9), np.arange(90, 93)]).rules
+    assert whole.restrict(np.arange(12), problem).A.shape[0] == 0
+    (part,) = fair.subset(np.r_[np.arange(9), np.arange(90, 93)]).terms
     everybody, nobody = np.tile([False, True], (12, 1)), np.tile([True, False], (12, 1))
     only_one_group = np.where((np.arange(12) >= 9)[:, None], everybody, nobody)
     assert part.holds_for(everybody)
@@ -236,18 +232,23 @@ def test_a_batch_compares_groups_by_what_it_has_of_them():
 def test_a_price_that_is_left_is_no_loss_limit():
     problem = constrain(random_problem(3, n_samples=8, hidden=(2,)), sparsity=Sparsity(price=0.5))
     network = Exact().train(problem, budget=Budget(seconds=10)).network
-    recorder = Recorder(problem, Budget(seconds=1))
+    recorder = Run(problem, Budget(seconds=1))
     recorder.offer(network, "start")
-    recorder.bound = problem.loss(network)  # all of the loss, and nothing of the prices
-    assert problem.objective(network) > problem.loss(network)
-    assert recorder.verdict("exact", ended="time limit").result.status == "time limit"
+    # All of the loss, and nothing of the prices.
+    recorder.prove(Bound(problem.value(network), "test"), "bound")
+    assert problem.objective(network) > problem.value(network)
+    recorder.end("time limit")
+    assert recorder.result("exact").result.status == "time limit"
 
 
 def test_programs_that_nobody_can_read_in_time_are_left_alone():
     rng = np.random.default_rng(0)
     many, labels = rng.normal(size=(20_000, 10)), rng.integers(0, 2, 20_000)
     model = BDNNClassifier(
-        hidden=(20,), method="local_search", sparsity=Sparsity(per_unit=2), time_limit=5
+        hidden=(20,),
+        method="local_search",
+        constraints=Sparsity(per_unit=2),
+        limits=Limits(seconds=5),
     )
     with pytest.warns(Warning, match="time limit"):
         model.fit(many, labels)

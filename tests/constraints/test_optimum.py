@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from bdnn.architecture import Architecture
 from bdnn.constraints import (
     DemographicParity,
     EqualOpportunity,
@@ -14,14 +13,15 @@ from bdnn.constraints import (
     MustClassify,
     Regularizer,
     Sparsity,
-    constrain,
 )
-from bdnn.constraints.context import Context
 from bdnn.errors import InfeasibleError
-from bdnn.problem import TrainingProblem
+from bdnn.network.architecture import Architecture
+from bdnn.problem.create import classification
+from bdnn.problem.terms.context import Context
 from bdnn.solvers.registry import available_solvers
 from bdnn.training import Exact
-from bdnn.training.budget import Budget
+from bdnn.training.limits import Budget
+from tests.constraints.asking import constrain
 from tests.constraints.enumeration import all_networks
 
 # Eight samples on five inputs, an exclusive or and one input with samples of both classes.
@@ -32,11 +32,11 @@ GROUP = np.array([0, 0, 0, 1, 1, 1, 1, 1])
 
 def problem_of(hidden):
     shape = Architecture.create(2, 2, hidden=hidden)
-    return TrainingProblem.from_samples(shape, X, Y)
+    return classification(shape, X, Y)
 
 
 def context_of(problem):
-    return Context.of_samples(problem, X, X, Y, names=("a", "b"), classes=(0, 1))
+    return Context(problem.architecture, ("a", "b"), (0, 1), X, Y, problem.samples.line)
 
 
 @pytest.fixture(scope="module")
@@ -86,8 +86,8 @@ def no_path(n, feature, sign):
 def lacks(n, problem, wanted):
     own = np.maximum(0, wanted - n.scores)
     other = np.maximum(0, wanted + n.scores)
-    total = problem.mass.sum(axis=1, keepdims=True)
-    return own, other, problem.mass, total - problem.mass
+    total = problem.loss.label_weight.sum(axis=1, keepdims=True)
+    return own, other, problem.loss.label_weight, total - problem.loss.label_weight
 
 
 def saturated(n, problem, price, wanted):
@@ -314,15 +314,15 @@ PAIRS = [
 )
 def test_units_of_other_values_keep_constraints_too(activation, options):
     shape = Architecture.create(2, 2, hidden=(1,), activation=activation)
-    problem = TrainingProblem.from_samples(shape, X, Y)
+    problem = classification(shape, X, Y)
     constrained = constrain(problem, context_of(problem), **options)
     found = [
         Exact().train(constrained, solver=solver, budget=Budget(seconds=120))
         for solver in ("cpsat", "highs")
     ]
-    assert {one.result.status for one in found} == {"optimal"}
+    assert all(one.result.is_proven for one in found)
     assert found[0].result.minimised == pytest.approx(found[1].result.minimised)
-    assert all(constrained.allows(one.network) for one in found)
+    assert all(constrained.is_feasible(one.network) for one in found)
 
 
 @pytest.mark.parametrize(("case", "solver"), PAIRS)
@@ -339,7 +339,7 @@ def test_the_optimum_is_that_of_enumeration(networks, case, solver):
         return
     found = train(constrained, solver=solver, budget=Budget(seconds=120))
     expected = (enumerated.loss + extra)[kept].min()
-    assert found.result.status == "optimal"
+    assert found.result.is_proven
     assert found.result.minimised == pytest.approx(expected, abs=1e-5)
-    assert found.result.loss == constrained.loss(found.network)
-    assert constrained.allows(found.network) or units > len(found.network.weights[0])
+    assert found.result.loss == constrained.value(found.network)
+    assert constrained.is_feasible(found.network) or units > len(found.network.weights[0])

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from bdnn import BDNNClassifier, BDNNRegressor
+from bdnn import BDNNClassifier, BDNNRegressor, Limits
 
 # Wide enough to explain the checks' data in a fraction of the time, so that the search ends with
 # a proof: what a solver finds within a time limit is not the same twice.
 ESTIMATORS = [
-    BDNNClassifier(hidden=(120,), time_limit=20.0, random_state=0),
-    BDNNRegressor(hidden=(4,), method="descent", time_limit=60.0, random_state=0),
+    BDNNClassifier(hidden=(120,), limits=Limits(seconds=20.0), random_state=0),
+    BDNNRegressor(hidden=(4,), method="descent", limits=Limits(seconds=60.0), random_state=0),
 ]
 
 EXPECTED_FAILURES = {

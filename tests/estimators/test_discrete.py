@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import bdnn
-from bdnn import Activation, BDNNClassifier
+from bdnn import Activation, BDNNClassifier, Limits, Robust
 from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.robustness import Domain
 from tests.sentences import assert_one_sentence
@@ -19,7 +19,7 @@ from tests.sentences import assert_one_sentence
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 5, (40, 2)).astype(float)
 Y = np.where(np.abs(X[:, 0] - X[:, 1]) <= 1, "near", "far")
-OPTIONS = {"hidden": (2,), "time_limit": 30, "random_state": 0}
+OPTIONS = {"hidden": (2,), "limits": Limits(seconds=30), "random_state": 0}
 
 
 def fit(**options):
@@ -68,7 +68,7 @@ def test_radii_hold_for_all_inputs_of_a_small_domain():
 
 
 def test_robust_training_of_two_values():
-    model = fit(activation="sign", robust_radius=0.01)
+    model = fit(activation="sign", robust=Robust(0.01))
     assert model.result_.loss == model.result_.bound == 0.0
     assert (model.certify(X, radius=0.01).radii >= 0.01).all()
 
@@ -79,9 +79,9 @@ def test_robust_training_of_two_values():
         ({"activation": "tanh"}, ModelError, "activation must be"),
         ({"activation": ("sign", "step")}, ModelError, "got 2 for 1"),
         ({"activation": "ternary", "method": "local_search"}, UnsupportedFeatureError, "ternary"),
-        ({"activation": "ternary", "robust_radius": 0.1}, UnsupportedFeatureError, "ternary"),
+        ({"activation": "ternary", "robust": Robust(0.1)}, UnsupportedFeatureError, "ternary"),
         (
-            {"activation": "sign", "robust_radius": 0.1, "weights": "continuous"},
+            {"activation": "sign", "robust": Robust(0.1), "weights": "continuous"},
             UnsupportedFeatureError,
             "continuous",
         ),

@@ -27,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from bdnn import BDNNClassifier
+from bdnn import BDNNClassifier, Limits
 
 FOLDS = StratifiedKFold(2)
 
@@ -40,7 +40,12 @@ def blobs(n_classes=3, n_samples=30):
 
 
 def small(**options):
-    defaults = {"hidden": (3,), "method": "descent", "random_state": 0, "time_limit": 60.0}
+    defaults = {
+        "hidden": (3,),
+        "method": "descent",
+        "random_state": 0,
+        "limits": Limits(seconds=60.0),
+    }
     return BDNNClassifier(**{**defaults, **options})
 
 

@@ -11,9 +11,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import bdnn
-from bdnn import BDNNClassifier
-from bdnn.architecture import Architecture
-from bdnn.problem import TrainingProblem
+from bdnn import BDNNClassifier, Limits, Robust
+from bdnn.network.architecture import Architecture
+from bdnn.problem.create import classification
 from tests.oracle import smallest_loss
 from tests.sentences import assert_one_sentence
 
@@ -26,7 +26,7 @@ def tables(n_samples=12, seed=0, n_classes=2):
 
 def small(**options):
     defaults = {"hidden": (1,), "method": "exact", "scale": None, "random_state": 0}
-    return BDNNClassifier(**{**defaults, "time_limit": 120.0, **options})
+    return BDNNClassifier(**{**defaults, "limits": Limits(seconds=120.0), **options})
 
 
 def optimum(model, X, y, weight=None):
@@ -38,7 +38,8 @@ def optimum(model, X, y, weight=None):
         activation=model.activation,
     )
     labels = np.searchsorted(model.classes_, y)
-    return smallest_loss(TrainingProblem.from_samples(shape, X, labels, weight))
+    problem = classification(shape, X, labels, weight)
+    return smallest_loss(problem) * problem.samples.unit
 
 
 @pytest.mark.parametrize("method", ["exact", "auto"])
@@ -73,7 +74,7 @@ def test_partial_fit_takes_samples_of_one_class_first():
         model.partial_fit(X[part], y[part], classes=["c", "a", "b"])
     assert model.classes_.tolist() == ["a", "b", "c"]
     assert model.result_.loss == model.result_.bound == optimum(model, X, y)
-    assert model._models.model is not None  # the program is there to be continued
+    assert model._memory.models.model is not None  # the program is there to be continued
 
 
 def test_weights_of_samples_and_classes():
@@ -91,15 +92,15 @@ def test_weights_of_samples_and_classes():
         np.append(weight[:6], np.ones(6)) * 6 / np.where(y == "a", *map(sum, (y == "a", y == "b")))
     )
     assert model.result_.loss == pytest.approx(optimum(model, X, y, joined))
-    assert model.result_.status == "optimal"
+    assert model.result_.is_proven
 
 
 def test_a_validation_share_is_kept_of_the_new_samples_too():
     X, y = tables(40)
     model = small(method="auto", validation_fraction=0.25).fit(X[:20], y[:20])
-    first = model._samples.held_out
+    first = model._memory.samples.held_out
     model.extend(X[20:], y[20:])
-    held_out = model._samples.held_out
+    held_out = model._memory.samples.held_out
     assert held_out[:20].tolist() == first.tolist()
     assert held_out[20:].sum() > 2
 
@@ -107,9 +108,9 @@ def test_a_validation_share_is_kept_of_the_new_samples_too():
 def test_the_scaler_stays_that_of_the_first_samples():
     X, y = tables()
     model = small(scale="standard").fit(X[:6], y[:6])
-    scaler = model.scaler_
+    scaler = model.encoder_
     model.extend(100 * X[6:], y[6:])
-    assert model.scaler_ is scaler
+    assert model.encoder_ is scaler
 
 
 def test_column_names_are_checked():
@@ -144,7 +145,7 @@ def test_a_model_from_a_file_needs_its_samples(tmp_path):
     model.extend(X[8:], y[8:])
     assert loaded.result_.loss == loaded.result_.bound == model.result_.loss
     loaded.save(tmp_path / "model.json")  # with a certificate of all samples
-    assert bdnn.load(tmp_path / "model.json")._data_facts["rows"] == 12
+    assert bdnn.load(tmp_path / "model.json")._certificate["data"]["rows"] == 12
 
 
 def test_samples_that_have_changed_are_noticed():
@@ -169,7 +170,7 @@ REFUSED = {
     "method": ({"method": "local_search"}, lambda X, y: (X, y), "'local_search' cannot go on"),
     "width": ({"hidden": (2,)}, lambda X, y: (X, y), "keeps the network"),
     "scale": ({"scale": "minmax"}, lambda X, y: (X, y), "scale"),
-    "radius": ({"robust_radius": 0.1}, lambda X, y: (X, y), "robust_radius"),
+    "radius": ({"robust": Robust(0.1)}, lambda X, y: (X, y), "train with robust"),
 }
 
 
@@ -190,7 +191,7 @@ def test_a_chosen_scale_is_extended_where_it_could_have_been_chosen(scale, is_ke
     X, y = tables()
     model = small(scale=scale).fit(X[:6], y[:6]).set_params(scale="auto")
     if is_kept:
-        assert model.extend(X[6:8], y[6:8]).scaler_.kind == scale
+        assert model.extend(X[6:8], y[6:8]).encoder_.kind == scale
         return
     with pytest.raises(bdnn.BDNNError, match="with scale 'minmax'"):
         model.extend(X[6:8], y[6:8])
@@ -219,9 +220,9 @@ def test_classes_of_partial_fit_are_checked(first, second, match):
     "options",
     [
         {"constraints": (bdnn.constraints.Forbid(0),)},
-        {"sparsity": bdnn.constraints.Sparsity(features=1)},
-        {"sparsity": bdnn.constraints.Sparsity(price=1.0)},
-        {"robust_radius": 0.5},
+        {"constraints": [bdnn.constraints.Sparsity(features=1)]},
+        {"constraints": [bdnn.constraints.Sparsity(price=1.0)]},
+        {"robust": Robust(0.5)},
     ],
     ids=str,
 )
@@ -230,8 +231,8 @@ def test_a_bound_for_other_networks_is_not_continued(options, tmp_path):
     trained = small(**options).fit(X[:8], y[:8])
     trained.save(tmp_path / "model.json")
     loaded = bdnn.load(tmp_path / "model.json")
-    trained.set_params(sparsity=None, constraints=(), robust_radius=None)
-    loaded.set_params(robust_radius=None)
+    trained.set_params(constraints=(), robust=None)
+    loaded.set_params(robust=None)
     for model in (trained, loaded):
         with pytest.raises(bdnn.errors.ModelError, match="does not go on from") as caught:
             model.extend(X[8:], y[8:], old=(X[:8], y[:8]))

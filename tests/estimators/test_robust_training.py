@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 import bdnn
+from bdnn import Limits, Robust
+from bdnn.errors import ModelError
 from bdnn.training import Auto, Descent, Exact, Gradients
+from tests.sentences import assert_one_sentence
 
 # Some of these problems have no proof in the time they get, which is not what is tested.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -23,16 +26,16 @@ def data():
 
 
 def model(**options):
-    options = {"hidden": (4,), "scale": "minmax", "time_limit": 20, "random_state": 0, **options}
-    return bdnn.BDNNClassifier(**options)
+    options = {"limits": Limits(seconds=20), **options}
+    return bdnn.BDNNClassifier(**{"hidden": (4,), "scale": "minmax", "random_state": 0, **options})
 
 
 @pytest.mark.parametrize("norm", ["linf", "l1", "l2"])
 @pytest.mark.parametrize("weights", ["ternary", "continuous"])
 def test_the_loss_is_what_certify_does_not_certify(data, norm, weights):
     X, y = data
-    options = {"method": Auto(patience=1), "time_limit": 60}  # code may have to be compiled first
-    fitted = model(robust_radius=0.1, robust_norm=norm, weights=weights, **options).fit(X, y)
+    options = {"method": Auto(patience=1), "limits": None}  # code may have to be compiled first
+    fitted = model(robust=Robust(0.1, norm=norm), weights=weights, **options).fit(X, y)
     certified = fitted.certify(X, y, radius=0.1, norm=norm)
     assert fitted.result_.method == "certified"
     assert fitted.result_.loss == 60 - 60 * certified.accuracy
@@ -43,7 +46,7 @@ def test_a_radius_per_sample_and_weights(data):
     X, y = data
     radius = np.where(np.arange(60) < 30, 0.05, 0.25)
     weight = np.where(np.arange(60) < 30, 2.0, 1.0)
-    fitted = model(robust_radius=radius, time_limit=4).fit(X, y, sample_weight=weight)
+    fitted = model(robust=Robust(), limits=Limits(seconds=4)).fit(X, y, weight, radius=radius)
     certified = fitted.certify(X, y, radius=radius)
     kept = certified.certified & (fitted.predict(X) == y)
     assert fitted.result_.loss == weight[~kept].sum()
@@ -51,7 +54,7 @@ def test_a_radius_per_sample_and_weights(data):
 
 def test_exact_proves_what_the_search_finds(data):
     X, y = data
-    options = {"hidden": (2,), "robust_radius": 0.15}
+    options = {"hidden": (2,), "robust": Robust(0.15)}
     searched = model(**options).fit(X[:16], y[:16]).result_
     solved = model(**options, method="exact").fit(X[:16], y[:16]).result_
     assert searched.status == solved.status == "optimal"
@@ -61,10 +64,10 @@ def test_exact_proves_what_the_search_finds(data):
 def test_pattern_keeps_every_first_layer_activation(data):
     X, y = data
     fitted = model(
-        hidden=(2,), robust_radius=0.1, robust_loss="pattern", method="exact", time_limit=10
+        hidden=(2,), robust=Robust(0.1, loss="pattern"), method="exact", limits=Limits(seconds=10)
     ).fit(X[:20], y[:20])
     rng = np.random.default_rng(1)
-    inputs = fitted.scaler_.transform(X[:20])
+    inputs = fitted.encoder_.transform(X[:20])
     before = fitted.network_.activations(inputs)[0]
     for _ in range(50):
         moved = inputs + 0.1 * rng.choice([-1.0, 1.0], inputs.shape)
@@ -74,8 +77,7 @@ def test_pattern_keeps_every_first_layer_activation(data):
 @pytest.mark.parametrize("norm", ["linf", "l2"])
 def test_pattern_by_default_searches_before_it_solves(data, norm):
     X, y = data
-    options = {"robust_radius": 0.05, "robust_norm": norm, "robust_loss": "pattern"}
-    result = model(**options, time_limit=60).fit(X, y).result_
+    result = model(robust=Robust(0.05, norm, "pattern"), limits=None).fit(X, y).result_
     assert result.method == "auto"
     assert result.steps  # of the local search
     assert result.loss < 60  # a constant network misses an output of half of the samples twice
@@ -83,32 +85,26 @@ def test_pattern_by_default_searches_before_it_solves(data, norm):
 
 def test_settings_survive_the_model_file(data, tmp_path):
     X, y = data
-    fitted = model(robust_radius=0.1, robust_norm="l1", time_limit=2).fit(X, y)
+    fitted = model(robust=Robust(0.1, norm="l1"), limits=Limits(seconds=2)).fit(X, y)
     fitted.save(tmp_path / "model.json")
     again = bdnn.load(tmp_path / "model.json")
-    assert (again.robust_radius, again.robust_norm, again.robust_loss) == (0.1, "l1", "certified")
+    assert (again.robust, again.limits) == (fitted.robust, fitted.limits)
     assert (again.predict(X) == fitted.predict(X)).all()
 
 
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"robust_radius": -0.1}, "robust_radius must be finite"),
-        ({"robust_radius": np.nan}, "robust_radius must be finite"),
-        ({"robust_radius": np.inf}, "robust_radius must be finite"),
-        ({"robust_radius": "wide"}, "robust_radius must be finite"),
-        ({"robust_radius": [0.1, 0.2]}, "got 2 for 60"),
-        ({"robust_radius": 0.1, "robust_norm": "l3"}, "robust_norm must be 'linf'"),
-        ({"robust_radius": 0.1, "robust_loss": "safe"}, "robust_loss must be 'certified'"),
-        ({"robust_radius": 0.1, "method": Descent()}, "'descent' does not train with"),
-        ({"robust_radius": 0.1, "method": "local_search"}, "robust_loss='pattern' or 'average'"),
-        ({"robust_radius": 0.1, "hidden": ()}, "needs a hidden layer"),
-        ({"robust_radius": 0.1, "ties": "first"}, "ties='score'"),
+        ({"robust": Robust()}, "robust needs a radius"),
+        ({"robust": Robust(0.1), "method": Descent()}, "'descent' does not train with"),
+        ({"robust": Robust(0.1), "method": "local_search"}, "the loss 'pattern' or 'average'"),
+        ({"robust": Robust(0.1), "hidden": ()}, "needs a hidden layer"),
+        ({"robust": Robust(0.1), "ties": "first"}, "ties='score'"),
         (
-            {"robust_radius": 0.1, "method": Exact(), "robust_norm": "l2", "solver": "cpsat"},
+            {"robust": Robust(0.1, norm="l2"), "method": Exact(), "solver": "cpsat"},
             "'cpsat' cannot handle",
         ),
-        ({"robust_radius": 0.1, "robust_loss": "pattern", "method": "descent"}, "cannot hold"),
+        ({"robust": Robust(0.1, loss="pattern"), "method": "descent"}, "cannot hold"),
         ({"method": "certified"}, "needs a radius"),
     ],
 )
@@ -118,9 +114,37 @@ def test_bad_input_gets_one_sentence(data, options, sentence):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        *(
+            ({"radius": value}, "robust: radius must be")
+            for value in (-0.1, np.nan, np.inf, "wide")
+        ),
+        ({"radius": [0.1, 0.2]}, "got several: give them to fit"),
+        ({"norm": "l3"}, "robust: norm must be 'linf'"),
+        ({"loss": "safe"}, "robust: loss must be 'certified'"),
+    ],
+    ids=repr,
+)
+def test_bad_balls_get_one_sentence(options, sentence):
+    with pytest.raises(ModelError, match=sentence) as caught:
+        Robust(**options)
+    assert_one_sentence(caught.value)
+
+
+@pytest.mark.parametrize("radius", [[0.1, 0.2], -0.1, "wide"])
+def test_bad_radii_of_samples_get_one_sentence(data, radius):
+    with pytest.raises(ValueError, match="radius must be") as caught:
+        model(robust=Robust()).fit(*data, radius=radius)
+    assert_one_sentence(caught.value)
+
+
 def test_auto_hands_its_patience_on(data):
     X, y = data
-    fitted = model(robust_radius=0.1, method=Auto(patience=0.5), time_limit=30).fit(X, y)
+    fitted = model(robust=Robust(0.1), method=Auto(patience=0.5), limits=Limits(seconds=30)).fit(
+        X, y
+    )
     assert fitted.result_.method == "certified"
     assert fitted.result_.seconds < 30
 
@@ -128,7 +152,7 @@ def test_auto_hands_its_patience_on(data):
 @pytest.mark.parametrize("norm", ["linf", "l1", "l2"])
 def test_the_average_counts_moved_copies(data, norm):
     X, y = data
-    fitted = model(robust_radius=0.3, robust_loss="average", robust_norm=norm, method="descent")
+    fitted = model(robust=Robust(0.3, loss="average", norm=norm), method="descent")
     fitted.set_params(method=Descent(patience=1)).fit(X, y)
     result = fitted.result_
     assert result.method == "descent"
@@ -137,14 +161,14 @@ def test_the_average_counts_moved_copies(data, norm):
     rng = np.random.default_rng(1)
     size = {"linf": 0.3, "l1": 0.1, "l2": 0.3 / np.sqrt(3)}[norm]
     signs = rng.choice([-1.0, 1.0], size=(200, *X.shape))
-    moved = (X + size * signs / fitted.scaler_.factor).reshape(-1, 3)
+    moved = (X + size * signs / fitted.encoder_.factor).reshape(-1, 3)
     error = (fitted.predict(moved) != np.tile(y, 200)).mean()
     assert error == pytest.approx(result.error, abs=0.05)
 
 
 def test_gradients_train_for_the_average(data):
     X, y = data
-    options = {"robust_radius": 0.3, "robust_loss": "average", "method": "gradients"}
+    options = {"robust": Robust(0.3, loss="average"), "method": "gradients"}
     result = model(**options).fit(X, y).result_
     assert result.method == "gradients"
     assert result.bound <= result.loss
@@ -154,7 +178,7 @@ def test_gradients_train_for_the_average(data):
 @pytest.mark.parametrize("refit", [True, False])
 def test_the_average_counts_what_was_held_out_if_it_is_trained_on(data, refit, tmp_path):
     X, y = data
-    options = {"robust_radius": 0.3, "robust_loss": "average", "validation_fraction": 0.25}
+    options = {"robust": Robust(0.3, loss="average"), "validation_fraction": 0.25}
     fitted = model(method=Gradients(refit=refit), **options).fit(X, y)
     fitted.save(tmp_path / "model.json")
     saved = json.loads((tmp_path / "model.json").read_text())
@@ -166,6 +190,6 @@ def test_the_average_of_no_perturbation_is_the_loss(data):
     X, y = data
     options = {"method": "exact", "hidden": (1,)}
     plain = model(**options).fit(X[:12], y[:12]).result_
-    average = model(**options, robust_radius=0.0, robust_loss="average").fit(X[:12], y[:12])
+    average = model(**options, robust=Robust(0.0, loss="average")).fit(X[:12], y[:12])
     assert average.result_.loss == plain.loss
     assert average.result_.status == plain.status == "optimal"

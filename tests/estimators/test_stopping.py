@@ -7,6 +7,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import bdnn
+from bdnn import Limits
 from bdnn.training import Auto, Exact
 from tests.estimators.test_incremental import small, tables
 from tests.sentences import assert_one_sentence
@@ -28,7 +29,7 @@ def test_a_loss_that_is_good_enough_ends_training(method):
     X, y, best, constant = noise()
     # What a heuristic finds in its time may differ; the constant network it always has.
     limit = constant if method in METHODS[3:] else best + 2
-    model = small(method=method, loss_limit=limit).fit(X, y)
+    model = small(method=method, limits=Limits(loss=limit)).fit(X, y)
     assert best <= model.result_.loss <= limit
     assert model.result_.status in ("optimal", "loss limit")
     assert model.result_.status == "loss limit" or model.result_.loss == model.result_.bound
@@ -37,7 +38,7 @@ def test_a_loss_that_is_good_enough_ends_training(method):
 @pytest.mark.parametrize("method", METHODS)
 def test_a_gap_that_is_good_enough_ends_training(method):
     X, y, best, _ = noise()
-    model = small(method=method, mip_gap=1.0).fit(X, y)
+    model = small(method=method, limits=Limits(gap=1.0)).fit(X, y)
     assert model.result_.status in ("optimal", "gap limit")
     assert model.result_.gap <= 1.0
     assert model.result_.bound <= best
@@ -46,7 +47,7 @@ def test_a_gap_that_is_good_enough_ends_training(method):
 def test_a_loss_limit_counts_in_the_users_weights():
     X, y, best, _ = noise()
     limit = 0.01 * (best + 4)
-    model = small(loss_limit=limit).fit(X, y, np.full(20, 0.01))
+    model = small(limits=Limits(loss=limit)).fit(X, y, np.full(20, 0.01))
     assert 0.01 * best - 1e-9 <= model.result_.loss <= limit + 1e-9
 
 
@@ -54,7 +55,7 @@ def test_a_loss_limit_counts_in_the_users_weights():
 def test_a_node_limit_ends_training(method):
     rng = np.random.default_rng(0)
     X, y = rng.integers(-2, 3, (24, 3)).astype(float), np.arange(24) % 3
-    model = small(hidden=(2,), method=method, node_limit=1)
+    model = small(hidden=(2,), method=method, limits=Limits(nodes=1))
     with pytest.warns(ConvergenceWarning, match="node limit"):
         model.fit(X, y)
     assert model.result_.status == "node limit"
@@ -64,16 +65,8 @@ def test_a_node_limit_ends_training(method):
 @pytest.mark.parametrize("method", METHODS[2:])
 def test_a_node_limit_needs_a_program(method):
     X, y, *_ = noise()
-    with pytest.raises(bdnn.BDNNError, match=f"node_limit.*'{method}'") as caught:
-        small(method=method, node_limit=5).fit(X, y)
-    assert_one_sentence(caught.value)
-
-
-@pytest.mark.parametrize("value", [-1.0, np.nan, np.inf, "9", True])
-def test_a_loss_limit_is_a_number_from_zero(value):
-    X, y, *_ = noise()
-    with pytest.raises(bdnn.BDNNError, match="loss_limit") as caught:
-        small(loss_limit=value).fit(X, y)
+    with pytest.raises(bdnn.BDNNError, match=f"limits: nodes .*'{method}'") as caught:
+        small(method=method, limits=Limits(nodes=5)).fit(X, y)
     assert_one_sentence(caught.value)
 
 

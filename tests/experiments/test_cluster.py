@@ -9,7 +9,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.model_selection import cross_val_score
 
-from bdnn import BDNNClassifier
+from bdnn import BDNNClassifier, Limits
 from bdnn.errors import DataError, UnsupportedFeatureError
 from bdnn.experiments import ResultFile, plan, run_cells
 from bdnn.experiments.cluster import dask_cluster, stream_on_cluster
@@ -57,7 +57,11 @@ def test_a_cluster_gives_the_same_results_although_a_worker_dies(cluster, tmp_pa
 def test_cross_validation_and_restarts_of_a_fit(cluster):
     X, y = load_iris(return_X_y=True)
     model = BDNNClassifier(
-        hidden=(2,), method=Descent(patience=1e-9), time_limit=300, n_jobs=2, random_state=0
+        hidden=(2,),
+        method=Descent(patience=1e-9),
+        limits=Limits(seconds=300),
+        n_jobs=2,
+        random_state=0,
     )
     here = cross_val_score(model, X, y, cv=2)
     with dask_cluster(cluster.scheduler_address):

@@ -8,17 +8,20 @@ import shutil
 import numpy as np
 import pytest
 
-from bdnn.checker.evaluation import evaluate, scaled
+from bdnn.checker.evaluation import evaluate
 from bdnn.checker.model import read_model as read_for_check
 from bdnn.checker.model import set_complaint
 from bdnn.errors import ModelFileError, UnsupportedFeatureError
-from bdnn.export import json as model_file
 from bdnn.export.boundary import boundary_inputs, random_inputs
 from bdnn.export.c import export_c
 from bdnn.export.c.compiler import run_compiled
 from bdnn.export.onnx import differences, to_onnx
 from bdnn.export.rules import to_rules
-from tests.export.records import any_format, level_record, make_record
+from bdnn.model_file import ModelRecord, write_model
+from bdnn.model_file.content import checksum
+from bdnn.model_file.read import loads
+from bdnn.model_file.write import dumps
+from tests.export.models import any_format, level_model, make_model
 from tests.sentences import assert_one_sentence
 
 
@@ -28,15 +31,15 @@ def test_compiled_c_equals_python():
     rng = np.random.default_rng(3)
     exports, inputs, answers = [], [], []
     for i in range(24):
-        record = level_record(rng)
-        exports.append(export_c(record, name=f"net{i}", **any_format(rng)))
+        trained = level_model(rng)
+        exports.append(export_c(trained, name=f"net{i}", **any_format(rng)))
         form = exports[-1].inputs
         X = [
-            random_inputs(record.scaler, form, 150, rng),
-            boundary_inputs(record.network, record.scaler, form, 150, rng),
+            random_inputs(trained.encoder, form, 150, rng),
+            boundary_inputs(trained.network, trained.encoder, form, 150, rng),
         ]
         inputs.append(np.concatenate(X))
-        answers.append(record.network.predict(form.scaled(inputs[-1], record.scaler)))
+        answers.append(trained.network.predict(form.scaled(inputs[-1], trained.encoder)))
     found = run_compiled(exports, inputs, compiler="gcc", flags=("-O1",))
     for a, b in zip(found, answers, strict=True):
         assert (a == b).all()
@@ -47,43 +50,43 @@ def test_onnx_equals_python():
     pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not installed")
     rng = np.random.default_rng(4)
     for _ in range(8):
-        record = level_record(rng)
-        assert differences(record, to_onnx(record), 200) == 0
+        trained = level_model(rng)
+        assert differences(trained, to_onnx(trained), 200) == 0
 
 
 def test_the_checker_evaluates_like_the_network(tmp_path):
     rng = np.random.default_rng(1)
     path = tmp_path / "model.json"
     for _ in range(25):
-        record = level_record(rng)
-        model_file.write_model(record, path)
+        trained = level_model(rng)
+        write_model(ModelRecord(trained), path)
         model = read_for_check(path)
         X = np.round(rng.normal(3, 2, (10, model.n_features)), 1)
-        found = evaluate(model, [scaled(model, row) for row in X.tolist()])
-        assert found.winners == record.network.predict(record.scaler.transform(X)).tolist()
+        found = evaluate(model, X.tolist())
+        assert found.winners == trained.network.predict(trained.encoder.transform(X)).tolist()
         assert not any(set_complaint(layer, model.threshold_kind) for layer in model.layers)
 
 
 def test_a_model_file_gives_the_same_network_back():
     rng = np.random.default_rng(2)
     for _ in range(25):
-        record = level_record(rng)
-        text = model_file.dumps(record)
+        trained = level_model(rng)
+        text = dumps(ModelRecord(trained))
         assert json.loads(text)["version"] == 2
-        assert model_file.loads(text).network == record.network
+        assert loads(text).model.network == trained.network
 
 
 def test_files_of_steps_are_of_the_first_version():
-    text = model_file.dumps(make_record(np.random.default_rng(0)))
+    text = dumps(ModelRecord(make_model(np.random.default_rng(0))))
     assert json.loads(text)["version"] == 1
     assert "activation" not in json.loads(text)["architecture"]
 
 
-def edited(record, change):
-    data = json.loads(model_file.dumps(record))
+def edited(trained, change):
+    data = json.loads(dumps(ModelRecord(trained)))
     change(data)
     data.pop("checksum")
-    return json.dumps({**data, "checksum": model_file._checksum(data)})
+    return json.dumps({**data, "checksum": checksum(data)})
 
 
 @pytest.mark.parametrize(
@@ -98,9 +101,9 @@ def edited(record, change):
     ],
 )
 def test_files_that_make_no_sense(change, tmp_path):
-    record = make_record(np.random.default_rng(5), activation="ternary")
+    trained = make_model(np.random.default_rng(5), activation="ternary")
     with pytest.raises(ModelFileError, match="makes no sense") as caught:
-        model_file.loads(edited(record, change))
+        loads(edited(trained, change))
     assert_one_sentence(caught.value)
 
 
@@ -113,28 +116,28 @@ def test_files_that_make_no_sense(change, tmp_path):
     ],
 )
 def test_the_checker_complains_of_thresholds(thresholds, change, complaint, tmp_path):
-    record = make_record(np.random.default_rng(5), activation="ternary", thresholds=thresholds)
+    trained = make_model(np.random.default_rng(5), activation="ternary", thresholds=thresholds)
     path = tmp_path / "model.json"
-    path.write_text(edited(record, lambda data: change(data["thresholds"])))
+    path.write_text(edited(trained, lambda data: change(data["thresholds"])))
     model = read_for_check(path)
     assert complaint in set_complaint(model.layers[0], model.threshold_kind)
 
 
 def test_the_checker_complains_of_distances(tmp_path):
-    record = make_record(np.random.default_rng(5), activation="values:-1/0/1@-0.5/0.5")
+    trained = make_model(np.random.default_rng(5), activation="values:-1/0/1@-0.5/0.5")
     path = tmp_path / "model.json"
-    path.write_text(edited(record, lambda data: data["thresholds"][0][0].__setitem__(1, 99.0)))
+    path.write_text(edited(trained, lambda data: data["thresholds"][0][0].__setitem__(1, 99.0)))
     assert "fixed distances" in set_complaint(read_for_check(path).layers[0], "neuron")
 
 
 def test_continuous_weights_above_are_refused_by_name():
-    record = make_record(np.random.default_rng(0), weights="continuous", activation="sign")
+    trained = make_model(np.random.default_rng(0), weights="continuous", activation="sign")
     for export in (export_c, to_onnx):
         with pytest.raises(UnsupportedFeatureError, match="cannot handle activation 'sign'"):
-            export(record)
+            export(trained)
 
 
 def test_rules_name_every_value():
-    record = make_record(np.random.default_rng(0), activation="ternary", hidden=(1,))
-    low, high = record.network.thresholds[0][0]
-    assert f"h1 = -1 below, 0 from {low:.10g}, 1 from {high:.10g}, of " in to_rules(record)
+    trained = make_model(np.random.default_rng(0), activation="ternary", hidden=(1,))
+    low, high = trained.network.thresholds[0][0]
+    assert f"h1 = -1 below, 0 from {low:.10g}, 1 from {high:.10g}, of " in to_rules(trained)

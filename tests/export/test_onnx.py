@@ -7,7 +7,7 @@ import pytest
 
 from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.export.onnx import differences, to_onnx
-from tests.export.records import any_record, make_record
+from tests.export.models import any_model, make_model
 from tests.sentences import assert_one_sentence
 
 
@@ -20,8 +20,8 @@ def packages():
 def test_labels_and_scores_equal_python():
     rng = np.random.default_rng(5)
     for _ in range(25):
-        record = any_record(rng)
-        assert differences(record, to_onnx(record), 300) == 0, record.network.architecture
+        model = any_model(rng)
+        assert differences(model, to_onnx(model), 300) == 0, model.network.architecture
 
 
 @pytest.mark.parametrize(
@@ -35,30 +35,30 @@ def test_labels_and_scores_equal_python():
 def test_labels(classes, expected):
     import onnxruntime
 
-    record = make_record(np.random.default_rng(1), classes=classes)
-    session = onnxruntime.InferenceSession(to_onnx(record), providers=["CPUExecutionProvider"])
+    model = make_model(np.random.default_rng(1), classes=classes)
+    session = onnxruntime.InferenceSession(to_onnx(model), providers=["CPUExecutionProvider"])
     assert [output.name for output in session.get_outputs()] == ["label", "scores"]
     X = np.random.default_rng(0).normal(4, 3, (200, 4))
     labels, scores = session.run(None, {"X": X})
     assert scores.shape == (200, 3)
-    wanted = record.network.predict(record.scaler.transform(X))
+    wanted = model.network.predict(model.encoder.transform(X))
     assert labels.tolist() == [expected[i] for i in wanted]
 
 
 def test_labels_that_onnx_cannot_hold():
     with pytest.raises(ModelError) as caught:
-        to_onnx(make_record(np.random.default_rng(1), classes=(0.5, 1.5, 2.5)))
+        to_onnx(make_model(np.random.default_rng(1), classes=(0.5, 1.5, 2.5)))
     assert_one_sentence(caught.value)
 
 
 def test_difference_is_found():
-    record = make_record(np.random.default_rng(1))
-    other = make_record(np.random.default_rng(2))
-    assert differences(record, to_onnx(other), 300) > 0
+    model = make_model(np.random.default_rng(1))
+    other = make_model(np.random.default_rng(2))
+    assert differences(model, to_onnx(other), 300) > 0
 
 
 def test_without_the_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "onnx", None)
     with pytest.raises(UnsupportedFeatureError, match="pip install") as caught:
-        to_onnx(make_record(np.random.default_rng(1)))
+        to_onnx(make_model(np.random.default_rng(1)))
     assert_one_sentence(caught.value)

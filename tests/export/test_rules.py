@@ -2,21 +2,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from bdnn.architecture import Architecture
+from bdnn.encoding.scaling import Scaler
 from bdnn.export.rules import is_small, to_rules
-from bdnn.network import Network
-from bdnn.scaling import Scaler
-from tests.export.records import make_record
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
+from tests.export.models import make_model
 
 
 def test_rules_of_a_tiny_network():
-    record = make_record(
+    model = make_model(
         np.random.default_rng(0),
         n_features=2,
         n_outputs=2,
         hidden=(2,),
         classes=("no", "yes"),
-        feature_names=("size", "age"),
+        names=("size", "age"),
     )
     shape = Architecture.create(2, 2, hidden=(2,), weights="int:3")
     network = Network(
@@ -25,7 +25,7 @@ def test_rules_of_a_tiny_network():
         (np.array([0.5, 2.0]), np.array([0.0, 1.0])),
     )
     scaler = Scaler("standard", np.array([3.0, 1.5]), np.array([0.5, 2.0]), 2.0**-6)
-    assert to_rules(replace(record, network=network, scaler=scaler)).splitlines() == [
+    assert to_rules(replace(model, network=network, encoder=scaler)).splitlines() == [
         "z(feature) is the scaled feature, (value - shift) * factor:",
         "  z(size) = (size - 3) * 0.5",
         "  z(age) = (age - 1.5) * 2",
@@ -38,8 +38,8 @@ def test_rules_of_a_tiny_network():
 
 
 def test_deep_network_without_scaling():
-    record = make_record(np.random.default_rng(0), hidden=(2, 2), scale=None, ties="first")
-    text = to_rules(record)
+    model = make_model(np.random.default_rng(0), hidden=(2, 2), scale=None, ties="first")
+    text = to_rules(model)
     assert "h1.1 if" in text
     assert "z(" not in text
     assert "h2.2 if" in text
@@ -48,5 +48,5 @@ def test_deep_network_without_scaling():
 
 def test_only_small_networks_are_readable():
     rng = np.random.default_rng(0)
-    assert is_small(make_record(rng).network)
-    assert not is_small(make_record(rng, hidden=(40, 40)).network)
+    assert is_small(make_model(rng).network)
+    assert not is_small(make_model(rng, hidden=(40, 40)).network)

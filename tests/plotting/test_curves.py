@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from bdnn.errors import DataError, UnsupportedFeatureError
 from bdnn.plotting import plot_epochs, plot_progress
+from bdnn.problem.bound import Bound
 from bdnn.training import Budget, DataSplitting, Descent
 from bdnn.training.result import TrainingResult
 from tests.problems import xor
@@ -50,7 +52,7 @@ def test_nothing_to_draw_is_said():
     with pytest.raises(DataError, match="no epoch"):
         plot_epochs({"none": [[]]})
     with pytest.raises(DataError, match="no history"):
-        plot_progress(TrainingResult("optimal", 0, 0, "zero", 0, 0, "auto"))
+        plot_progress(TrainingResult("optimal", 0, Bound(Fraction(0), "zero"), 0, 0, "auto"))
 
 
 def test_a_missing_package_is_named(monkeypatch):

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bdnn.architecture import Architecture
 from bdnn.errors import DataError
-from bdnn.network import Network
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
 from bdnn.plotting import plot_weights
 
 

@@ -7,10 +7,11 @@ from itertools import product
 
 import numpy as np
 
-from bdnn.architecture import Architecture
-from bdnn.network import Network
+from bdnn.encoding.scaling import Scaler
+from bdnn.model import Model
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
 from bdnn.robustness import Domain, Surroundings
-from bdnn.scaling import Scaler
 
 NORMS = ("linf", "l1", "l2")
 WEIGHTS = ("ternary", "binary", "int:3", "continuous")
@@ -59,7 +60,8 @@ def random_case(seed, *, n_features=None, norm="linf", units="scaled", weights=N
     scaler = random_scaler(rng, n_features)
     X = scaler.shift + rng.random((samples, n_features)) / scaler.factor
     domain = Domain.create(n_features, **unit_box(scaler))
-    return Surroundings.create(network, scaler, X, norm=norm, units=units, domain=domain)
+    model = Model(scaler, network)
+    return Surroundings.create(model, X, norm=norm, units=units, domain=domain)
 
 
 def enumerated(around, row):

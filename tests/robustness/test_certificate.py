@@ -23,7 +23,7 @@ def test_guarantees_hold_in_fractions(norm):
         found = certify(around)
         for sample in range(len(around.X)):
             certificate = through_json(found.certificate(sample))
-            assert certificate.check(around.network, around.scaler), (seed, sample)
+            assert certificate.check(around.model), (seed, sample)
 
 
 @pytest.mark.parametrize("norm", NORMS)
@@ -34,7 +34,7 @@ def test_proofs_by_boxes_and_counter_examples(norm):
         found = verify(around, method="boxes")
         for sample in range(len(around.X)):
             for certificate in map(through_json, found.certificates(sample)):
-                assert certificate.check(around.network, around.scaler), (seed, sample)
+                assert certificate.check(around.model), (seed, sample)
                 kinds["proof"] += certificate.proof is not None
                 kinds["counter-example"] += certificate.kind == "counter-example"
     assert min(kinds.values()) >= 5
@@ -51,7 +51,7 @@ def test_a_guarantee_beyond_the_nearest_counter_example_is_refused():
             one = around.rows(np.array([sample]))
             proof = found.answers[sample].proof
             too_far = Certificate.guarantee(one, upper * 1.001 + 1e-9, proof)
-            assert not too_far.check(around.network, around.scaler)
+            assert not too_far.check(around.model)
             refused += 1
     assert refused >= 10
 
@@ -62,14 +62,13 @@ def test_tampering_is_seen():
     sample = int(np.argmin(found.upper))
     certificate = found.certificates(sample)[-1]
     assert certificate.kind == "counter-example"
-    network, scaler = around.network, around.scaler
-    assert certificate.check(network, scaler)
-    assert not replace(certificate, radius=certificate.radius * 0.99).check(network, scaler)
-    assert not replace(certificate, counter_example=certificate.sample).check(network, scaler)
+    assert certificate.check(around.model)
+    assert not replace(certificate, radius=certificate.radius * 0.99).check(around.model)
+    assert not replace(certificate, counter_example=certificate.sample).check(around.model)
     other = replace(certificate, label=1 - certificate.label)
-    assert not other.check(network, scaler)
+    assert not other.check(around.model)
     with pytest.raises(DataError, match="another model") as caught:
-        replace(certificate, model="0" * 64).check(network, scaler)
+        replace(certificate, model="0" * 64).check(around.model)
     assert_one_sentence(caught.value)
 
 

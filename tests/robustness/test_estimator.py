@@ -1,11 +1,13 @@
 """The methods of the classifier: semantics on raw inputs, domains, limits, bad input."""
 
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import bdnn
+from bdnn import Limits
 from bdnn.errors import DataError, ModelError
 from bdnn.robustness import Domain
 from tests.robustness.cases import NORMS
@@ -22,7 +24,7 @@ def model(request):
         weights=request.param or "ternary",
         scale="minmax" if request.param else None,
         method="descent",
-        time_limit=3,
+        limits=Limits(seconds=3),
         random_state=0,
     ).fit(DATA.X, DATA.y)
 
@@ -32,7 +34,7 @@ def model(request):
 def test_no_perturbation_within_the_radius_changes_a_prediction(model, norm, units):
     X = DATA.X[::5]
     radii = model.certify(X, norm=norm, units=units).radii
-    weight = model.scaler_.factor if units == "scaled" else np.ones(4)
+    weight = model.encoder_.factor if units == "scaled" else np.ones(4)
     rng = np.random.default_rng(0)
     said = model.predict(X)
     order = {"linf": np.inf, "l1": 1, "l2": 2}[norm]
@@ -69,7 +71,7 @@ def test_certify_verify_attack_fit_together(model, norm):
 def test_the_papers_attack_moves_every_feature(model):
     X = DATA.X[:20]
     attacked = model.attack(X, radius=0.2, method="random_sign", random_state=1)
-    moves = np.abs(attacked.X - X) * model.scaler_.factor
+    moves = np.abs(attacked.X - X) * model.encoder_.factor
     np.testing.assert_allclose(moves, 0.2, rtol=1e-9)
     again = model.attack(X, radius=0.2, method="random_sign", random_state=1)
     assert (again.X == attacked.X).all()
@@ -106,7 +108,7 @@ def test_categories_stay_one_hot(method):
     codes = rng.integers(0, 3, 60)
     X = np.column_stack([np.eye(3)[codes], rng.integers(0, 4, 60)]).astype(float)
     y = (codes == 1) ^ (X[:, 3] > 1)
-    model = bdnn.BDNNClassifier(hidden=(4,), time_limit=3, random_state=0).fit(X, y)
+    model = bdnn.BDNNClassifier(hidden=(4,), limits=Limits(seconds=3), random_state=0).fit(X, y)
     domain = Domain.create(4, lower=0, upper=3, integer=[3], groups=[(0, 1, 2)])
     found = model.verify(X[:8], norm="l1", units="raw", domain=domain, method=method)
     # Nearest change of class by trying all categories and numbers.
@@ -121,7 +123,9 @@ def test_categories_stay_one_hot(method):
 
 def test_a_constant_network_is_robust_for_ever():
     data = bdnn.datasets.load("breast-cancer")
-    model = bdnn.BDNNClassifier(hidden=(2,), method="exact", time_limit=0.001, random_state=0)
+    model = bdnn.BDNNClassifier(
+        hidden=(2,), method="exact", limits=Limits(seconds=0.001), random_state=0
+    )
     with pytest.warns(match="training was ended"):
         model.fit(data.X[:200], data.y[:200])
     assert len(np.unique(model.predict(data.X))) == 1
@@ -140,10 +144,12 @@ def test_time_limit_leaves_limits():
         (rng.choice([-1, 0, 1], (40, 64)), rng.choice([-1, 0, 1], (10, 40))),
         (rng.integers(-8, 8, 40) + 0.5, np.zeros(10)),
     )
-    model = bdnn.BDNNClassifier(hidden=(40,), method="exact", time_limit=0.001, random_state=0)
+    model = bdnn.BDNNClassifier(
+        hidden=(40,), method="exact", limits=Limits(seconds=0.001), random_state=0
+    )
     with pytest.warns(match="training was ended"):
         model.fit(data.X[:50], data.y[:50])
-    model.network_ = network
+    model.model_ = replace(model.model_, network=network)
     started = time.perf_counter()
     found = model.verify(data.X[:6], data.y[:6], time_limit=2)
     assert time.perf_counter() - started < 30

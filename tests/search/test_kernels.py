@@ -18,7 +18,13 @@ from bdnn.search.kernels import (
 )
 from bdnn.search.objective import Objective
 from bdnn.search.state import SearchState
-from tests.strategies import arrays, dyadic, problems_with_networks
+from tests.strategies import (
+    any_activation,
+    architectures,
+    arrays,
+    dyadic,
+    problems_with_networks,
+)
 
 gains_on_grid = st.integers(-3, 3).map(float)
 PAIR = pytest.mark.parametrize("searches", [line, line_reference], ids=["compiled", "numpy"])
@@ -59,6 +65,20 @@ def test_line_search_equals_brute_force(searches, unit, boxed):
     assert low <= step <= high
     assert width > 0
     assert gains[sums + step * direction >= threshold].sum() == pytest.approx(merit)
+
+
+@PAIR
+@pytest.mark.parametrize("n_inputs", [3, 60, 4000])
+def test_steps_stay_finite_whatever_the_inputs_are(searches, n_inputs):
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        sums, direction = rng.normal(size=(2, n_inputs)) * 10.0 ** rng.uniform(-300, 100, n_inputs)
+        gains = rng.integers(-3, 4, n_inputs).astype(float)
+        arguments = (sums, direction, gains, sums[0], -np.inf, np.inf)
+        step, merit, _ = searches.line_search(*arguments)
+        assert abs(step) <= 2e100
+        assert np.isfinite(sums + step * direction).all()
+        assert merit <= gains[gains > 0].sum()
 
 
 @given(units(), st.booleans())
@@ -164,30 +184,41 @@ def test_elementwise_loops_are_the_same_compiled(m, data, number):
 
 
 @given(
-    problems_with_networks(),
+    problems_with_networks(architectures() | architectures(activation=any_activation)),
     st.sampled_from([("loss",), ("error",), ("margin",), ("loss", "margin"), ("error", "margin")]),
     st.data(),
 )
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=120, deadline=None)
 def test_forward_primitives_are_the_same_compiled(case, order, data):
     problem, network = case
     goal = Objective.create(order, problem.architecture, 2.0).goal(problem)
     state = SearchState(problem, network, goal)
-    s = state.arrays
-    compiled = [s.sums.copy(), s.on.copy(), s.cost.copy()]
-    forward_reference.refresh(s, 0)
-    for ours, theirs in zip(compiled, (s.sums, s.on, s.cost), strict=True):
+    s, v = state.arrays, state.levels
+    assert (v is None) == all(len(rule.values) == 2 for rule in problem.architecture.activations)
+    compiled = [s.sums.copy(), s.level.copy(), s.cost.copy()]
+    forward_reference.refresh(s, v, 0)
+    for ours, theirs in zip(compiled, (s.sums, s.level, s.cost), strict=True):
         assert np.allclose(ours, theirs)
     unit = data.draw(st.integers(0, state.n_units - 1))
     k = int(np.searchsorted(s.unit_at, unit, side="right")) - 1
-    gains = forward.unit_gains(s, k, unit)
-    assert np.allclose(gains, forward_reference.unit_gains(s, k, unit))
-    for ours, theirs in zip(
-        forward.gather(s, k, gains), forward_reference.gather(s, k, gains), strict=True
-    ):
-        assert (ours == theirs).all()
+    gains = forward.unit_gains(s, v, k, unit)
+    assert gains.shape == (problem.architecture.activation_of(k).n_thresholds, len(s.cost))
+    assert np.allclose(gains, forward_reference.unit_gains(s, v, k, unit))
+    for kernels in (forward, forward_reference):
+        H, picked = kernels.unit_task(s, v, k, unit)
+        matters = (kernels.unit_gains(s, v, k, unit) != 0.0).any(axis=0)
+        below = np.stack([_line(kernels, s, v, k, j) for j in range(s.widths[k])])
+        assert (below[:, matters] == H).all()
+        assert np.allclose(picked, gains[:, matters])
     s.thresholds[unit] += data.draw(dyadic)
-    twin = s._replace(sums=s.sums.copy(), on=s.on.copy(), cost=s.cost.copy())
-    assert forward.commit(s, k, unit) == pytest.approx(forward_reference.commit(twin, k, unit))
-    assert np.allclose(s.sums, twin.sums)
-    assert (s.on == twin.on).all()
+    copy = s._replace(sums=s.sums.copy(), level=s.level.copy(), cost=s.cost.copy())
+    cost = forward_reference.commit(copy, v, k, unit)
+    assert forward.commit(s, v, k, unit) == pytest.approx(cost)
+    assert np.allclose(s.sums, copy.sums)
+    assert (s.level == copy.level).all()
+
+
+def _line(kernels, s, v, k, j):
+    line = np.empty(s.sums.shape[1])
+    kernels.input_line(s, v, k, j, line)
+    return line

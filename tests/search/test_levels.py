@@ -9,18 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdnn.activation import Activation
+from bdnn.clock import Slot
+from bdnn.network.activation import Activation
 from bdnn.search import descend, widen_margin
-from bdnn.search.kernels import levels, levels_reference
-from bdnn.search.moving import (
-    anneal_hidden,
-    anneal_outputs,
-    improve,
-    move_layer_threshold,
-    redraw,
-    try_zero,
-)
-from bdnn.search.objective import Objective
+from bdnn.search.kernels import line, line_reference
 from bdnn.search.starts import as_levels, of_steps
 from bdnn.search.starts.simple import linear_start, random_start
 from bdnn.search.starts.straight_through import straight_through
@@ -29,9 +21,9 @@ from tests.problems import random_problem
 from tests.strategies import any_activation, architectures, problems_with_networks
 
 shapes = architectures(max_hidden=2, min_hidden=1, activation=any_activation).filter(
-    lambda shape: shape.activations
+    lambda shape: shape.has_levels
 )
-PAIR = pytest.mark.parametrize("searches", [levels, levels_reference], ids=["compiled", "numpy"])
+PAIR = pytest.mark.parametrize("searches", [line, line_reference], ids=["compiled", "numpy"])
 
 
 @st.composite
@@ -57,36 +49,8 @@ def test_ordered_thresholds_equal_brute_force(searches, case):
         )
         assert merit == pytest.approx(best)
     assert (np.diff(thresholds) >= 0).all()
-    assert searches.merit_of_levels(sums, thresholds, gains) == pytest.approx(merit)
+    assert searches.level_merit(sums, thresholds, gains) == pytest.approx(merit)
     assert not np.isin(thresholds, sums).any()
-
-
-@given(problems_with_networks(shapes), st.sampled_from(["loss", "margin"]))
-@settings(max_examples=40, deadline=None)
-def test_compiled_equals_numpy(case, objective):
-    problem, network = case
-    goal = Objective.create([objective], problem.architecture).goal(problem)
-    one, two = (SearchState(problem, network, goal) for _ in range(2))
-    levels_reference.refresh_levels(two.arrays, two.levels, 0)
-    np.testing.assert_allclose(one.arrays.cost, two.arrays.cost)
-    assert np.array_equal(one.levels.values, two.levels.values)
-    for unit in range(int(one.arrays.unit_at[-2])):
-        k = int(np.searchsorted(one.arrays.unit_at, unit, side="right")) - 1
-        costs = levels.level_costs(one.arrays, one.levels, k, unit)
-        other = levels_reference.level_costs(two.arrays, two.levels, k, unit)
-        np.testing.assert_allclose(costs, other, atol=1e-9)
-        for a, b in zip(
-            levels.gather_levels(one.arrays, one.levels, k, costs),
-            levels_reference.gather_levels(two.arrays, two.levels, k, costs),
-            strict=True,
-        ):
-            np.testing.assert_allclose(a, b, atol=1e-9)
-        for state, kernels in ((one, levels), (two, levels_reference)):
-            state.thresholds_of(k, unit)[:] -= 0.5
-            kernels.commit_levels(state.arrays, state.levels, k, unit)
-        np.testing.assert_allclose(one.arrays.sums, two.arrays.sums, atol=1e-9)
-        assert np.array_equal(one.levels.values, two.levels.values)
-        np.testing.assert_allclose(one.arrays.cost, two.arrays.cost, atol=1e-9)
 
 
 @given(problems_with_networks(shapes))
@@ -94,13 +58,13 @@ def test_compiled_equals_numpy(case, objective):
 def test_a_state_is_its_network(case):
     problem, network = case
     state = SearchState(problem, network)
-    assert state.loss <= problem.loss(network)
-    assert problem.loss(state.to_network()) == pytest.approx(state.loss)
+    assert state.loss <= problem.value(network)
+    assert problem.value(state.to_network()) == pytest.approx(state.loss)
     if not state.paired:
         assert state.to_network() == network
-    before = problem.loss(state.to_network())
+    before = problem.value(state.to_network())
     state.centre_thresholds()
-    assert problem.loss(state.to_network()) == pytest.approx(before)
+    assert problem.value(state.to_network()) == pytest.approx(before)
 
 
 @given(problems_with_networks(shapes), st.integers(0, 100))
@@ -113,24 +77,24 @@ def test_moves_keep_the_state_and_never_raise_the_cost(case, seed):
         np.repeat([k.zero for k in problem.architecture.weights], np.diff(state.arrays.weight_at))
     )
     for move in (
-        lambda: improve(state, units, rng, 2, 2),
-        lambda: try_zero(state, weights, 1e-9),
-        lambda: anneal_hidden(state, units[: int(state.arrays.unit_at[-2])], 0.0, rng),
-        lambda: anneal_outputs(state, 0.0, rng),
+        lambda: state.improve(units, rng, 2, 2),
+        lambda: state.try_zero(weights, 1e-9),
+        lambda: state.anneal_hidden(units[: int(state.arrays.unit_at[-2])], 0.0, rng),
+        lambda: state.anneal_outputs(0.0, rng),
     ):
         before = state.cost
         move()
         state.refresh()
         assert state.cost <= before + 1e-6
-        assert problem.loss(state.to_network()) == pytest.approx(state.loss)
+        assert problem.value(state.to_network()) == pytest.approx(state.loss)
     if problem.architecture.thresholds == "layer":
         for k in range(problem.architecture.n_layers):
             before = state.cost
-            move_layer_threshold(state, k, rng, 3)
+            state.move_layer_threshold(k, rng, 3)
             assert state.cost <= before + 1e-6
     for k in range(problem.architecture.n_layers):
-        redraw(state, k, int(state.arrays.unit_at[k]), rng)
-    assert problem.loss(state.to_network()) == pytest.approx(state.loss)
+        state.redraw(k, int(state.arrays.unit_at[k]), rng)
+    assert problem.value(state.to_network()) == pytest.approx(state.loss)
 
 
 RULES = ("ternary", "levels:4", Activation((-1, 0, 2), (-0.5, 0.5)), "sign")
@@ -150,18 +114,18 @@ def test_descents_report_the_loss_of_their_network(rule, thresholds, weights):
         thresholds=thresholds,
         activation=rule,
     )
-    found = descend(problem, seconds=60, seed=0, max_sweeps=4, start="linear")
-    assert found.loss == problem.loss(found.network)
-    assert found.loss <= problem.loss(problem.constant_network())
+    found = descend(problem, slot=Slot.of(60), seed=0, max_sweeps=4, start="linear")
+    assert found.loss == problem.value(found.network)
+    assert found.loss <= problem.value(problem.constant_network())
     wide = widen_margin(
         problem,
         found.network,
-        seconds=60,
+        slot=Slot.of(60),
         seed=0,
         sweeps=2,
         objectives=("loss", "margin", "sparsity"),
     )
-    assert problem.loss(wide) <= found.loss
+    assert problem.value(wide) <= found.loss
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -172,7 +136,8 @@ def test_starts_are_networks_of_the_problem(rule, thresholds):
     for start in (random_start, linear_start):
         assert start(problem, rng).architecture == problem.architecture
     epochs = []
-    found = straight_through(problem, rng=rng, seconds=60, epochs=2, stops=lambda: epochs.append(1))
+    slot = Slot(is_stopped=lambda: epochs.append(1) is not None)
+    found = straight_through(problem, rng=rng, slot=slot, epochs=2)
     assert found.architecture == problem.architecture
     assert len(epochs) == 2
 

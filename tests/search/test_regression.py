@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bdnn.clock import Slot
 from bdnn.search.kernels import split, split_reference
 from bdnn.search.regression.descent import build, kick, squared, sweep
 from bdnn.search.regression.refit import refit
@@ -76,12 +77,12 @@ def test_fits_sweeps_and_kicks_are_what_they_say(kind, weights):
     problem = regression_problem(3, n_samples=30, n_features=3, hidden=(4,), weights=weights,
                                  kind=kind)  # fmt: skip
     rng = np.random.default_rng(1)
-    network = build(problem, rng)
+    network = build(problem, rng, slot=Slot())
     fitted = refit(problem, network)
-    assert problem.loss(fitted) <= problem.loss(network) + 1e-12
+    assert problem.value(fitted) <= problem.value(network) + 1e-12
     for _ in range(3):
-        better = sweep(problem, network, rng, lambda: False)
-        assert problem.loss(better) <= problem.loss(network)
+        better = sweep(problem, network, rng, slot=Slot())
+        assert problem.value(better) <= problem.value(network)
         network = kick(problem, better, rng)
 
 
@@ -91,14 +92,14 @@ def test_the_last_layer_is_fitted_exactly(kind):
         5, n_samples=25, n_features=3, hidden=(3,), weights=["ternary", "continuous"], kind=kind
     )
     rng = np.random.default_rng(0)
-    network = refit(problem, build(problem, rng))
+    network = refit(problem, build(problem, rng, slot=Slot()))
     for _ in range(300):
         W = np.clip(network.weights[-1] + 0.1 * rng.normal(size=(1, 3)), -1, 1)
-        t = network.thresholds[-1] + 0.1 * rng.normal(size=1)
+        t = network.output_thresholds + 0.1 * rng.normal(size=1)
         other = type(network)(
             network.architecture, (network.weights[0], W), (network.thresholds[0], t)
         )
-        assert problem.loss(other) >= problem.loss(network) - 1e-9
+        assert problem.value(other) >= problem.value(network) - 1e-9
 
 
 @pytest.mark.parametrize("kind", ["squared", "absolute"])
@@ -106,16 +107,16 @@ def test_gains_of_lower_units_are_differences_of_losses(kind):
     problem = regression_problem(
         7, n_samples=12, hidden=(3, 2), weights="continuous", kind=kind, n_outputs=2
     )
-    state = RegressionState(problem, build(problem, np.random.default_rng(0)),
+    state = RegressionState(problem, build(problem, np.random.default_rng(0), slot=Slot()),
                             np.random.default_rng(1))  # fmt: skip
     gains = state.gains(0, 1)
     losses = []
     for threshold in (1e9, -1e9):
         state.set_unit(0, 1, state.weights[0][1], threshold)
-        losses.append(problem.loss(state.network()))
+        losses.append(problem.value(state.network()))
     assert gains.sum() == pytest.approx(losses[0] - losses[1])
 
 
 def test_squares_of_an_absolute_problem_merge_equal_inputs():
     problem = regression_problem(2, n_samples=20, kind="absolute")
-    assert len(squared(problem).targets) == len(problem.inputs) < len(problem.targets)
+    assert len(squared(problem).loss.targets) == len(problem.inputs) < len(problem.loss.targets)

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdnn.architecture import Architecture
-from bdnn.problem import TrainingProblem
+from bdnn.clock import Slot
+from bdnn.network.architecture import Architecture
+from bdnn.problem.create import classification
 from bdnn.search import embed, straight_through
 from bdnn.search.starts import best_single_features
 from bdnn.search.starts.single_features import single_feature_start
@@ -40,7 +41,7 @@ def test_where_units_cannot_look_at_one_feature_training_is_as_usual(options):
     problem = random_problem(2, n_samples=20, **{"hidden": (6,), **options})
     network, same = (
         straight_through(
-            problem, rng=np.random.default_rng(5), seconds=9, epochs=3, single_features=share
+            problem, rng=np.random.default_rng(5), slot=Slot.of(9), epochs=3, single_features=share
         )
         for share in (1.0, 0.0)
     )
@@ -51,10 +52,10 @@ def test_where_units_cannot_look_at_one_feature_training_is_as_usual(options):
 def test_a_constant_feature_makes_no_unit():
     shape = Architecture.create(2, 2, hidden=(8,), weights="ternary")
     X = np.column_stack((np.full(10, 3.0), np.arange(10.0)))
-    problem = TrainingProblem.from_samples(shape, X, np.arange(10) % 2)
+    problem = classification(shape, X, np.arange(10) % 2)
     network = single_feature_start(problem, np.random.default_rng(0), share=1.0)
     only = np.count_nonzero(network.weights[0], axis=1) == 1
-    assert not (only & (network.weights[0][:, 0] != 0) & (network.thresholds[0] == 3.0)).any()
+    assert not (only & (network.weights[0][:, 0] != 0) & (network.step_thresholds[0] == 3.0)).any()
     assert (network.weights[0][only][:, 1] != 0).sum() >= 4
 
 
@@ -62,7 +63,7 @@ def least_loss(problem):
     """Least loss of outputs that each look at one feature or at none, by enumeration."""
     total = 0.0
     for output in range(problem.architecture.n_outputs):
-        on, off = problem.cost_on[:, output], problem.cost_off[:, output]
+        on, off = problem.loss.cost_on[:, output], problem.loss.cost_off[:, output]
         best = min(on.sum(), off.sum())
         for feature, sign in product(range(problem.inputs.shape[1]), (-1, 1)):
             values = sign * problem.inputs[:, feature]
@@ -78,12 +79,12 @@ def test_no_feature_direction_and_threshold_has_a_smaller_loss(seed, n, n_featur
     rng = np.random.default_rng(seed)
     shape = Architecture.create(n_features, n_classes, hidden=(5,), weights="ternary")
     X = rng.integers(-3, 4, size=(n, n_features)).astype(float)
-    problem = TrainingProblem.from_samples(
+    problem = classification(
         shape, X, rng.integers(n_classes, size=n), rng.integers(1, 4, size=n).astype(float)
     )
     single = best_single_features(problem, rng)
-    assert problem.loss(single) == least_loss(problem)
-    assert problem.loss(embed(single, shape)) == problem.loss(single)
+    assert problem.value(single) == least_loss(problem)
+    assert problem.value(embed(single, shape)) == problem.value(single)
 
 
 @pytest.mark.parametrize("options", [{"weights": "binary"}, {"thresholds": "zero"}], ids=str)
@@ -102,8 +103,8 @@ def test_some_networks_cannot_look_at_single_features(options):
 def test_there_is_a_threshold_between_any_two_values(values, labels, weights):
     shape = Architecture.create(1, 2, hidden=(2,), weights=weights)
     X = np.array(values)[:, None]
-    problem = TrainingProblem.from_samples(shape, X, np.array(labels))
-    assert problem.loss(best_single_features(problem, np.random.default_rng(0))) == 0
+    problem = classification(shape, X, np.array(labels))
+    assert problem.value(best_single_features(problem, np.random.default_rng(0))) == 0
 
 
 def test_a_part_of_a_large_table_is_enough():
@@ -111,5 +112,5 @@ def test_a_part_of_a_large_table_is_enough():
     X = rng.normal(size=(5000, 300))
     y = (X[:, 17] > 0.5).astype(int)
     shape = Architecture.create(300, 2, hidden=(2,), weights="ternary")
-    problem = TrainingProblem.from_samples(shape, X, y)
+    problem = classification(shape, X, y)
     assert problem.error(best_single_features(problem, rng)) < 0.01

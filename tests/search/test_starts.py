@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
-from bdnn.architecture import Architecture
+from bdnn.clock import Slot
 from bdnn.errors import ModelError
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
+from bdnn.problem.create import classification
 from bdnn.search import embed, linear_start, random_start, straight_through
 from bdnn.search.starts import separating_start
 from tests.problems import random_problem, xor
@@ -31,7 +32,7 @@ def test_starts_are_networks_of_the_architecture(weights, thresholds, hidden):
     for network in (
         random_start(problem, rng),
         linear_start(problem, rng),
-        straight_through(problem, rng=rng, seconds=1.0, epochs=3),
+        straight_through(problem, rng=rng, slot=Slot.of(1.0), epochs=3),
     ):
         assert network.architecture == problem.architecture
 
@@ -46,9 +47,9 @@ def test_straight_through_learns_iris_unless_all_labels_are_smoothed_away(
     X, y = load_iris(return_X_y=True)
     X = np.rint((X - X.mean(axis=0)) / X.std(axis=0) * 64) / 64
     shape = Architecture.create(4, 3, hidden=hidden, weights=weights)
-    problem = TrainingProblem.from_samples(shape, X, y)
+    problem = classification(shape, X, y)
     network = straight_through(
-        problem, rng=np.random.default_rng(0), seconds=20.0, smoothing=smoothing
+        problem, rng=np.random.default_rng(0), slot=Slot.of(20.0), smoothing=smoothing
     )
     assert least <= problem.error(network) < most
 
@@ -65,10 +66,12 @@ def test_noise_single_features_and_slopes_with_tails_take_part_in_learning(
     X, y = load_iris(return_X_y=True)
     X = np.rint((X - X.mean(axis=0)) / X.std(axis=0) * 64) / 64
     shape = Architecture.create(4, 3, hidden=hidden, weights=weights)
-    problem = TrainingProblem.from_samples(shape, X, y)
+    problem = classification(shape, X, y)
 
     def learnt(**options):
-        return straight_through(problem, rng=np.random.default_rng(0), seconds=20.0, **options)
+        return straight_through(
+            problem, rng=np.random.default_rng(0), slot=Slot.of(20.0), **options
+        )
 
     network = learnt(**options)
     assert problem.error(network) < 0.1
@@ -80,8 +83,7 @@ def test_straight_through_can_be_stopped():
     straight_through(
         random_problem(0, n_samples=20, hidden=(4,)),
         rng=np.random.default_rng(0),
-        seconds=5.0,
-        stops=lambda: epochs.append(1) or len(epochs) == 4,
+        slot=Slot(is_stopped=lambda: epochs.append(1) or len(epochs) == 4),
     )
     assert len(epochs) == 4
 
@@ -96,7 +98,7 @@ def test_straight_through_goes_on_from_a_network(weights, thresholds, hidden, n_
     )
     begun = random_start(problem, np.random.default_rng(1))
     network = straight_through(
-        problem, rng=np.random.default_rng(0), seconds=5.0, learning_rate=1e-9, start=begun
+        problem, rng=np.random.default_rng(0), slot=Slot.of(5.0), learning_rate=1e-9, start=begun
     )
     for W, V in list(zip(network.weights, begun.weights, strict=True))[:-1]:
         np.testing.assert_allclose(W, V, atol=1e-4)
@@ -112,7 +114,10 @@ def test_units_of_several_values_take_no_start():
     problem = random_problem(0, hidden=(3,), activation="ternary")
     with pytest.raises(ModelError, match="leave it out"):
         straight_through(
-            problem, rng=np.random.default_rng(0), seconds=1.0, start=problem.constant_network()
+            problem,
+            rng=np.random.default_rng(0),
+            slot=Slot.of(1.0),
+            start=problem.constant_network(),
         )
 
 
@@ -192,9 +197,9 @@ def test_planes_separate_few_samples_with_many_features(thresholds, n_classes):
     shape = Architecture.create(
         40, n_classes, hidden=(5,), weights="continuous", thresholds=thresholds
     )
-    problem = TrainingProblem.from_samples(shape, X, y)
+    problem = classification(shape, X, y)
     network = separating_start(problem)
-    assert problem.loss(network) == 0
+    assert problem.value(network) == 0
     assert network.architecture == shape
 
 
@@ -215,5 +220,5 @@ def test_other_architectures_have_no_separating_start(options):
 def test_one_class_needs_no_plane():
     shape = Architecture.create(2, 2, hidden=(3,), weights="continuous")
     X = np.arange(8.0).reshape(4, 2)
-    problem = TrainingProblem.from_samples(shape, X, np.zeros(4, dtype=int))
-    assert problem.loss(separating_start(problem)) == 0
+    problem = classification(shape, X, np.zeros(4, dtype=int))
+    assert problem.value(separating_start(problem)) == 0

@@ -7,22 +7,26 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdnn.search.moves.annealing import anneal_hidden, anneal_outputs, try_zero
-from bdnn.search.moves.sweep import improve_units, move_layer_threshold, redraw
 from bdnn.search.objective import Objective, hinge
 from bdnn.search.state import SearchState
 from tests.problems import random_problem
-from tests.strategies import THRESHOLDS, WEIGHT_SETS, problems_with_networks
+from tests.strategies import (
+    THRESHOLDS,
+    WEIGHT_SETS,
+    any_activation,
+    architectures,
+    problems_with_networks,
+)
 
 ORDERS = [("loss",), ("error",), ("margin",), ("loss", "margin"), ("error", "loss")]
 
 
 def assert_consistent(state):
     s = state.arrays
-    before = s.sums.copy(), s.on.copy(), s.cost.copy()
+    before = s.sums.copy(), s.level.copy(), s.cost.copy()
     state.refresh()
     assert np.allclose(before[0], s.sums, atol=1e-9)
-    assert (before[1] == s.on).all()
+    assert (before[1] == s.level).all()
     assert np.allclose(before[2], s.cost, atol=1e-6)
 
 
@@ -32,8 +36,8 @@ def test_loading_a_network_adds_no_loss(case):
     problem, network = case
     state = SearchState(problem, network)
     copy = state.to_network()
-    assert state.loss == problem.loss(copy) == state.cost
-    assert state.loss <= problem.loss(network)
+    assert state.loss == problem.value(copy) == state.cost
+    assert state.loss <= problem.value(network)
     if not state.paired:
         assert copy == network
 
@@ -43,10 +47,10 @@ def test_loading_a_network_adds_no_loss(case):
 def test_centred_thresholds_change_no_activation(case):
     problem, network = case
     state = SearchState(problem, network)
-    on = state.arrays.on.copy()
+    level = state.arrays.level.copy()
     state.centre_thresholds()
     state.refresh()
-    assert (state.arrays.on == on).all()
+    assert (state.arrays.level == level).all()
 
 
 @given(problems_with_networks(), st.sampled_from(ORDERS), st.integers(0, 1000))
@@ -55,17 +59,17 @@ def test_moves_keep_the_state_true_and_never_raise_the_cost(case, order, seed):
     problem, network = case
     goal = Objective.create(order, problem.architecture, 2.0).goal(problem)
     state, rng = SearchState(problem, network, goal), np.random.default_rng(seed)
-    s = state.arrays
     for _ in range(2):
         for unit in range(state.n_units):
             before = state.cost
-            after = improve_units(s, np.array([unit]), rng, 2, 2)
-            assert after <= before * (1 + 1e-8) + 1e-9
+            state.improve(np.array([unit]), rng, 2, 2)
+            assert state.cost <= before * (1 + 1e-8) + 1e-9
             assert_consistent(state)
         if problem.architecture.thresholds == "layer":
             for k in range(problem.architecture.n_layers):
                 before = state.cost
-                assert move_layer_threshold(s, k, rng, 3) <= before * (1 + 1e-8) + 1e-9
+                state.move_layer_threshold(k, rng, 3)
+                assert state.cost <= before * (1 + 1e-8) + 1e-9
                 assert_consistent(state)
     state.to_network()
 
@@ -79,11 +83,10 @@ def test_annealing_keeps_the_state_true(case, seed, temperature):
         SearchState(problem, network, objective.goal(problem)),
         np.random.default_rng(seed),
     )
-    s = state.arrays
     before = state.cost
-    anneal_outputs(s, temperature, rng)
+    state.anneal_outputs(temperature, rng)
     assert_consistent(state)
-    anneal_hidden(s, np.arange(s.unit_at[-2]), temperature, rng)
+    state.anneal_hidden(np.arange(state.arrays.unit_at[-2]), temperature, rng)
     assert_consistent(state)
     if temperature == 0.0:
         assert state.cost <= before * (1 + 1e-8) + 1e-6
@@ -97,7 +100,7 @@ def test_redrawn_units_stay_in_the_set(weights, thresholds):
     state, rng = SearchState(problem, problem.constant_network()), np.random.default_rng(0)
     for unit in range(state.n_units):
         k = int(np.searchsorted(state.arrays.unit_at, unit, side="right")) - 1
-        redraw(state.arrays, k, unit, rng)
+        state.redraw(k, unit, rng)
         assert_consistent(state)
     state.to_network()
 
@@ -106,12 +109,13 @@ def test_frozen_weights_never_move():
     problem = random_problem(1, n_samples=30, values=6, hidden=(4,), weights="continuous")
     state, rng = SearchState(problem, problem.constant_network()), np.random.default_rng(0)
     s = state.arrays
-    s.frozen[:] = rng.random(len(s.weights)) < 0.5
-    before = s.weights[s.frozen].copy()
+    s.weights[:] = np.where(rng.random(len(s.weights)) < 0.5, 0.0, 1.0)
+    zeros = s.weights == 0.0
+    state.refresh()
+    state.freeze_zeros()
     for _ in range(5):
-        improve_units(s, np.arange(state.n_units), rng, 2, 3)
-    # Continuous units are scaled as a whole, which keeps a frozen zero at zero.
-    assert (s.weights[s.frozen][before == 0] == 0).all()
+        state.improve(np.arange(state.n_units), rng, 2, 3)
+    assert (s.weights[zeros] == 0).all()
 
 
 def test_zeroing_weights_keeps_the_cost():
@@ -119,9 +123,9 @@ def test_zeroing_weights_keeps_the_cost():
     state, rng = SearchState(problem, problem.constant_network()), np.random.default_rng(0)
     s = state.arrays
     for _ in range(10):
-        improve_units(s, np.arange(state.n_units), rng, 2, 3)
+        state.improve(np.arange(state.n_units), rng, 2, 3)
     before, count = state.cost, np.count_nonzero(s.weights)
-    try_zero(s, np.flatnonzero(s.weights), 1e-9)
+    state.try_zero(np.flatnonzero(s.weights), 1e-9)
     assert state.cost <= before
     assert np.count_nonzero(s.weights) < count
     assert_consistent(state)
@@ -133,9 +137,54 @@ def test_costs_are_what_they_are_called(case, ties):
     problem, network = case
     shape = problem.architecture
     for order, value in [
-        (("loss",), lambda n: problem.loss(n)),
-        (("error",), lambda n: problem.error(n) * problem.mass.sum()),
+        (("loss",), lambda n: problem.value(n)),
+        (("error",), lambda n: problem.error(n) * problem.loss.label_weight.sum()),
         (("margin",), lambda n: hinge(problem, n, 2.0)),
     ]:
         state = SearchState(problem, network, Objective.create(order, shape, 2.0).goal(problem))
         assert state.cost == pytest.approx(value(state.to_network()), abs=1e-9)
+
+
+@given(
+    problems_with_networks(architectures() | architectures(activation=any_activation)),
+    st.integers(0, 1000),
+)
+@settings(max_examples=150, deadline=None)
+def test_moves_keep_their_limits(case, seed):
+    problem, network = case
+    state, rng = SearchState(problem, network), np.random.default_rng(seed)
+    s, free, layers = state.arrays, state.limits, problem.architecture.n_layers
+    kinds = problem.architecture.weights
+    limit = np.repeat([float(kind.limit) for kind in kinds], np.diff(s.weight_at))
+    has_zero = np.repeat([kind.zero for kind in kinds], np.diff(s.weight_at))
+    # Some weights are fixed, some have one sign, and where they may be 0 there are not many.
+    choice = rng.integers(4, size=len(s.weights))
+    low = np.select([choice == 0, choice == 1], [s.weights, np.where(has_zero, 0.0, 1.0)], -limit)
+    high = np.select([choice == 0, choice == 2], [s.weights, np.where(has_zero, 0.0, -1.0)], limit)
+    s.weights[:] = np.where(choice == 0, s.weights, 0.0 if has_zero.all() else s.weights)
+    s.weights[:] = np.clip(s.weights, low, high)
+    used = [np.count_nonzero(s.weights[s.weight_at[k] : s.weight_at[k + 1]]) for k in range(layers)]
+    copies = np.array([1] * (layers - 1) + [free.copies])
+    most, total = free.most.copy(), int((used * copies).sum()) + 2
+    most[1] = (np.array(used) + 1) * copies
+    state.limits = free._replace(low=low, high=high, most=most, total=total)
+    state.refresh()
+    units, layer_of = np.arange(state.n_units), np.repeat(np.arange(layers), s.widths[1:])
+    for move in (
+        lambda: state.improve(units, rng, 2, 3),
+        lambda: [state.redraw(k, unit, rng) for unit, k in enumerate(layer_of)],
+        lambda: state.anneal_hidden(units[: s.unit_at[-2]], 1.0, rng),
+        lambda: state.anneal_outputs(1.0, rng),
+        lambda: state.try_zero(np.flatnonzero(has_zero), 1e9),
+        lambda: state.improve(units, rng, 2, 3),
+    ):
+        move()
+        assert ((low <= s.weights) & (s.weights <= high)).all()
+        now = [
+            copies[k] * np.count_nonzero(s.weights[s.weight_at[k] : s.weight_at[k + 1]])
+            for k in range(layers)
+        ]
+        assert (now <= most[1]).all()
+        assert sum(now) <= total
+        assert_consistent(state)
+    state.to_network()

@@ -43,6 +43,20 @@ def test_other_costs_have_the_solution_of_another_program():
         assert program.solve().value == pytest.approx(answer.fun)
 
 
+@pytest.mark.parametrize("primal", [False, True])
+def test_rows_with_two_sides_and_what_no_point_satisfies(primal):
+    program = GrowingProgram(primal=primal, tolerance=1e-10)
+    program.add_variables(np.array([1.0, 2.0]), np.full(2, np.inf), np.zeros((0, 2)))
+    program.add_rows(np.array([[1.0, 1.0]]), np.ones(1), lower=np.ones(1))
+    vertex = program.solve()
+    assert vertex.is_optimal
+    assert vertex.variables.tolist() == [1.0, 0.0]
+    program.change_costs(np.array([2.0, 1.0]))
+    assert program.solve().variables.tolist() == [0.0, 1.0]
+    program.add_rows(np.array([[1.0, -1.0]]), np.full(1, 3.0), lower=np.full(1, 2.0))
+    assert not program.solve().is_optimal
+
+
 def test_another_number_of_threads_before_is_no_obstacle():
     plain = Program()
     x = plain.add_variables("x", (2,), upper=1.0)

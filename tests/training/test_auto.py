@@ -8,36 +8,37 @@ import numpy as np
 import pytest
 
 from bdnn import datasets
-from bdnn.architecture import Architecture
+from bdnn.encoding.scaling import Scaler
 from bdnn.errors import ModelError
-from bdnn.problem import TrainingProblem
-from bdnn.scaling import Scaler
-from bdnn.training import Auto, Budget, Descent, Exact, Recorder
+from bdnn.network.architecture import Architecture
+from bdnn.problem.create import classification
+from bdnn.training import Auto, Budget, Descent, Exact, Run
+from tests.grids import long
 from tests.oracle import smallest_loss
-from tests.problems import random_problem, xor
+from tests.problems import random_problem, weighted, xor
 
 METHODS = [Auto(), Descent()]
 
 
-def breast_cancer(hidden, rows=slice(None), **options) -> TrainingProblem:
+def breast_cancer(hidden, rows=slice(None), **options):
     data = datasets.load("breast-cancer")
     shape = Architecture.create(9, 2, hidden=hidden, **options)
     X = data.X[rows]
     scaler = Scaler.fit(X, "standard", weights=shape.weights[0])
     labels = (data.y[rows] == "malignant").astype(int)
-    return TrainingProblem.from_samples(shape, scaler.transform(X), labels)
+    return classification(shape, scaler.transform(X), labels)
 
 
 @pytest.mark.parametrize("method", [Auto(patience=200), Descent()], ids=lambda m: m.name)
-@pytest.mark.parametrize("thresholds", ["neuron", "layer", "zero"])
-@pytest.mark.parametrize("weights", ["continuous", "ternary", "binary", "int:2"])
+@pytest.mark.parametrize("thresholds", ["neuron", *long("layer", "zero")])
+@pytest.mark.parametrize("weights", ["ternary", *long("continuous", "binary", "int:2")])
 def test_loss_and_bound_enclose_the_enumerated_optimum(method, weights, thresholds):
     problem = random_problem(
         7, n_samples=6, n_classes=3, weights=weights, thresholds=thresholds, hidden=(2,)
     )
     network, result = method.train(problem, budget=Budget(seconds=200, seed=1))
     best = smallest_loss(problem)
-    assert result.bound <= best <= result.loss == problem.loss(network)
+    assert result.bound <= best <= result.loss == problem.value(network)
     if method.name == "auto":
         assert (result.status, result.loss) == ("optimal", best)
 
@@ -129,7 +130,7 @@ def test_a_callback_ends_the_run_and_the_network_is_kept(method):
 
     network, result = method.train(problem, budget=Budget(seconds=30, seed=0), on_progress=stop)
     assert result.status == "interrupted"
-    assert result.loss == problem.loss(network) == min(moment.loss for moment in seen)
+    assert result.loss == problem.value(network) == min(moment.loss for moment in seen)
 
 
 def test_a_given_network_is_where_the_search_begins():
@@ -138,7 +139,7 @@ def test_a_given_network_is_where_the_search_begins():
     _, result = Descent(objectives=("loss",)).train(
         problem, budget=Budget(seconds=5, seed=1), start=start
     )
-    assert result.loss <= problem.loss(start)
+    assert result.loss <= problem.value(start)
 
 
 def test_deep_networks_are_no_worse_than_shallow_ones():
@@ -154,20 +155,20 @@ def test_deep_networks_are_no_worse_than_shallow_ones():
 def test_margin_first_accepts_training_errors():
     problem = breast_cancer((10,), rows=slice(0, 300))
     network, result = Descent(objectives=("margin",)).train(problem, budget=Budget(20, seed=0))
-    assert result.loss == problem.loss(network) >= result.bound
+    assert result.loss == problem.value(network) >= result.bound
 
 
 def test_validation_chooses_among_networks():
     data = breast_cancer((10,))
     half = len(data.inputs) // 2
     parts = [
-        TrainingProblem(data.architecture, data.inputs[rows], data.mass[rows])
+        weighted(data.architecture, data.inputs[rows], data.loss.label_weight[rows])
         for rows in (slice(0, half), slice(half, None))
     ]
     network, result = Auto().train(parts[0], validation=parts[1], budget=Budget(seconds=20, seed=0))
     plain, _ = Auto().train(parts[0], budget=Budget(seconds=20, seed=0))
     assert parts[1].error(network) <= parts[1].error(plain) + 0.01
-    assert result.loss == parts[0].loss(network)
+    assert result.loss == parts[0].value(network)
     with pytest.raises(ModelError, match="makes no choice by validation"):
         Exact().train(parts[0], validation=parts[1])
 
@@ -189,15 +190,15 @@ def test_bad_settings_are_named(method, word):
 
 
 def test_where_judging_takes_all_the_time_the_start_is_all(monkeypatch):
-    offer = Recorder.offer
+    offer = Run.offer
 
     def slow_offer(self, *arguments, **options):
         kept = offer(self, *arguments, **options)
         self.pass_seconds = 1.0
         return kept
 
-    monkeypatch.setattr(Recorder, "offer", slow_offer)
+    monkeypatch.setattr(Run, "offer", slow_offer)
     problem = breast_cancer((1,))
     network, result = Descent().train(problem, budget=Budget(seconds=5, seed=0))
     assert "the start alone" in result.message
-    assert result.loss == problem.loss(network) < problem.loss(problem.constant_network())
+    assert result.loss == problem.value(network) < problem.value(problem.constant_network())

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdnn.architecture import Architecture
+from bdnn.clock import Slot
+from bdnn.encoding.scaling import Scaler
 from bdnn.errors import ModelError
-from bdnn.network import Network
-from bdnn.scaling import Scaler
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
 from bdnn.search.certified import _state, improve_worst_case, stumps
 from bdnn.search.kernels.certified import (
     anneal_tops,
@@ -19,7 +20,7 @@ from bdnn.search.kernels.certified import (
     total_cost,
 )
 from bdnn.training import Budget
-from bdnn.training.certified import Certified, CertifiedProblem
+from bdnn.training.certified import Certified, balls_of, certified_problem
 
 NORMS = ("linf", "l1", "l2")
 
@@ -35,7 +36,7 @@ def blobs(seed=0, n_samples=40, n_classes=2, **options):
     shape = Architecture.create(2, n_classes, **{"hidden": (4,), **options})
     scaler = Scaler.fit(X, "minmax", weights=shape.weights[0])
     radii = np.broadcast_to(np.asarray(radius, dtype=float), (n_samples,))
-    return CertifiedProblem.create(shape, scaler, X, labels, radii, norm, weight)
+    return certified_problem(shape, scaler, X, labels, radii, norm, weight)
 
 
 def random_network(shape, rng):
@@ -62,10 +63,10 @@ def random_network(shape, rng):
 def test_positive_leads_are_what_the_sound_bound_certifies(seed, weights, norm, n_classes):
     problem = blobs(seed, n_classes=n_classes, weights=weights, norm=norm, n_samples=15)
     network = random_network(problem.architecture, np.random.default_rng(seed))
-    state = _state(problem.balls, network, 1.0)
+    state = _state(balls_of(problem.loss), network, 1.0)
     refresh_leads(state)
     worst = state.lead.min(axis=1)
-    certified = problem.is_certified(network)
+    certified = problem.loss.is_certified(network)
     # The search may be off by rounding, and for l_1 and l_2 it allows for more of it.
     assert (certified[worst > 1e-6]).all()
     if norm == "linf":
@@ -82,7 +83,9 @@ def test_positive_leads_are_what_the_sound_bound_certifies(seed, weights, norm, 
 def test_cold_moves_never_raise_the_cost(seed, weights, norm, thresholds):
     problem = blobs(seed, 20, 3, weights=weights, norm=norm, thresholds=thresholds)
     rng = np.random.default_rng(seed)
-    state = _state(problem.balls, stumps(problem.architecture, problem.balls, rng), 2.0)
+    state = _state(
+        balls_of(problem.loss), stumps(problem.architecture, balls_of(problem.loss), rng), 2.0
+    )
     cost = refresh_leads(state)
     for _ in range(3):
         anneal_tops(state, 0.0, rng)
@@ -99,36 +102,37 @@ def test_cold_moves_never_raise_the_cost(seed, weights, norm, thresholds):
 def test_separated_classes_are_certified_and_proven(weights, norm):
     problem = blobs(weights=weights, norm=norm, radius=0.05)
     network, result = Certified().train(problem, budget=Budget(20, seed=0))
-    assert result.loss == problem.loss(network)
+    assert result.loss == problem.value(network)
     assert result.loss == result.bound == 0
-    assert result.status == "optimal"
+    assert result.is_proven
 
 
 def test_overlaps_are_given_up_and_nothing_else():
     """One sample of each class on the same spot: one of them is lost, the others are kept."""
     problem = blobs(n_samples=20, radius=0.05)
-    X = problem.around.X.copy()
+    X = problem.inputs.copy()
     X[1] = X[0]
     radius = np.full(20, 0.05)
-    shape, scaler = problem.architecture, problem.around.scaler
-    problem = CertifiedProblem.create(shape, scaler, X, problem.labels, radius, "linf")
+    shape = problem.architecture
+    scaler = Scaler.fit(X, None, weights=shape.weights[0])
+    problem = certified_problem(shape, scaler, X, problem.loss.labels, radius, "linf")
     _, result = Certified().train(problem, budget=Budget(20, seed=1))
     assert (result.loss, result.bound, result.bound_origin) == (1, 1, "overlapping balls")
-    assert result.status == "optimal"
+    assert result.is_proven
 
 
 def test_a_radius_of_zero_is_ordinary_training():
     problem = blobs(radius=0.0)
     network, result = Certified().train(problem, budget=Budget(20, seed=0))
     assert result.loss == 0
-    assert (network.predict(problem.inputs) == problem.labels).all()
+    assert (network.predict(problem.inputs) == problem.loss.labels).all()
 
 
 def test_deep_networks_copy_a_shallow_one():
     problem = blobs(radius=0.05, hidden=(4, 3, 5))
     network, result = Certified().train(problem, budget=Budget(20, seed=0))
     assert network.architecture == problem.architecture
-    assert result.loss == problem.loss(network) == 0
+    assert result.loss == problem.value(network) == 0
 
 
 def test_radii_and_weights_differ_from_sample_to_sample():
@@ -136,7 +140,7 @@ def test_radii_and_weights_differ_from_sample_to_sample():
     weight = np.where(np.arange(40) < 20, 1.0, 0.25)
     problem = blobs(radius=radius, sample_weight=weight)
     network, result = Certified().train(problem, budget=Budget(5, seed=0))
-    assert result.loss == pytest.approx(weight[~problem.is_certified(network)].sum())
+    assert result.loss == pytest.approx(weight[~problem.loss.is_certified(network)].sum())
     assert result.bound <= result.loss
 
 
@@ -145,11 +149,11 @@ def test_the_same_seed_gives_the_same_network():
     rng = np.random.default_rng
     one, two = (
         improve_worst_case(
-            problem.balls,
-            stumps(problem.architecture, problem.balls, rng(3)),
+            balls_of(problem.loss),
+            stumps(problem.architecture, balls_of(problem.loss), rng(3)),
             wanted=2.0,
             sweeps=5,
-            seconds=60.0,
+            slot=Slot(),
             rng=rng(4),
         )
         for _ in range(2)

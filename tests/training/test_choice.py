@@ -6,16 +6,18 @@ import numpy as np
 import pytest
 
 import bdnn
-from bdnn import BDNNClassifier
-from bdnn.architecture import Architecture
-from bdnn.problem import TrainingProblem
+from bdnn import BDNNClassifier, Limits
+from bdnn.clock import Slot
+from bdnn.network.architecture import Architecture
+from bdnn.problem.create import classification
 from bdnn.search import embed
 from bdnn.search.embedding import shallow_problem
 from bdnn.search.starts import straight_through
 from bdnn.training import Auto, Descent, choice, recipes, search_run, trials
-from bdnn.training.base import Recorder
-from bdnn.training.budget import Budget
+from bdnn.training.limits import Budget
 from bdnn.training.pace import epoch_seconds
+from bdnn.training.run import Run
+from tests.problems import weighted
 
 
 def parts(hidden):
@@ -23,15 +25,15 @@ def parts(hidden):
     X = rng.normal(size=(120, 3))
     y = (X[:, 0] + 0.5 * X[:, 1] + 0.3 * rng.normal(size=120) > 0).astype(int)
     shape = Architecture.create(3, 2, hidden=hidden, weights="ternary")
-    return [TrainingProblem.from_samples(shape, X[p], y[p]) for p in (slice(80), slice(80, None))]
+    return [classification(shape, X[p], y[p]) for p in (slice(80), slice(80, None))]
 
 
 def test_a_deep_problem_has_a_shallow_one_whose_networks_it_can_copy():
     problem, _ = parts((6, 6, 6))
     shallow = shallow_problem(problem)
     assert shallow.architecture.hidden == (6,)
-    network = straight_through(shallow, rng=np.random.default_rng(0), seconds=5, epochs=5)
-    assert problem.loss(embed(network, problem.architecture)) == shallow.loss(network)
+    network = straight_through(shallow, rng=np.random.default_rng(0), slot=Slot.of(5), epochs=5)
+    assert problem.value(embed(network, problem.architecture)) == shallow.value(network)
     for hidden, weights in (((6,), "ternary"), ((6, 6), "binary")):
         other = Architecture.create(3, 2, hidden=hidden, weights=weights)
         assert shallow_problem(replace(problem, architecture=other)) is None
@@ -56,7 +58,7 @@ def test_copies_of_a_shallow_network_compete_with_a_deep_one_and_few_where_time_
     network, result = Auto(patience=1.0).train(training, validation=validation, budget=budget)
     assert trained == [(8,), (8, 8)]
     assert network.architecture.hidden == (8, 8)
-    assert result.loss == training.loss(network)
+    assert result.loss == training.value(network)
 
 
 @pytest.mark.parametrize("thresholds", ["neuron", "layer", "zero"])
@@ -67,8 +69,8 @@ def test_what_a_narrow_deep_network_copies_fits_into_it(hidden, weights, thresho
     shape = Architecture.create(3, 2, hidden=hidden, weights=weights, thresholds=thresholds)
     problem = replace(problem, architecture=shape)
     shallow = shallow_problem(problem)
-    network = straight_through(shallow, rng=np.random.default_rng(0), seconds=5, epochs=5)
-    assert problem.loss(embed(network, shape)) == shallow.loss(network)
+    network = straight_through(shallow, rng=np.random.default_rng(0), slot=Slot.of(5), epochs=5)
+    assert problem.value(embed(network, shape)) == shallow.value(network)
 
 
 @pytest.mark.parametrize("hidden", [(8,), (8, 8)])
@@ -82,16 +84,16 @@ def test_held_out_samples_show_how_to_train_and_are_then_trained_on(hidden, meth
 
     monkeypatch.setattr(recipes, "straight_through", watched)
     training, validation = parts(hidden)
-    whole = TrainingProblem(
+    whole = weighted(
         training.architecture,
         np.concatenate([training.inputs, validation.inputs]),
-        np.concatenate([training.mass, validation.mass]),
+        np.concatenate([training.loss.label_weight, validation.loss.label_weight]),
     )
     network, result = method.train(
         whole, validation=validation, training_part=training, budget=Budget(seconds=6, seed=1)
     )
-    assert result.loss == whole.loss(network)
-    assert result.bound >= whole.conflict_bound
+    assert result.loss == whole.value(network)
+    assert result.bound >= whole.floor
     # A third of the samples is held out in turn.
     tried = [jitter for size, jitter in seen if size == 80]
     assert 0.0 in tried
@@ -109,7 +111,7 @@ def test_of_networks_trained_on_all_samples_that_of_the_least_loss_is_kept(
 
     def watched(problem, **options):
         network = straight_through(problem, **{**options, "epochs": 1})
-        losses.append(problem.loss(network))
+        losses.append(problem.value(network))
         return network
 
     recipe = recipes.Recipe(is_copied, 0.3)
@@ -121,7 +123,7 @@ def test_of_networks_trained_on_all_samples_that_of_the_least_loss_is_kept(
     )
     assert len(losses) == choice._DRAWS
     assert min(losses) < max(losses)
-    assert result.loss == min(losses) == training.loss(network)
+    assert result.loss == min(losses) == training.value(network)
 
 
 def test_only_what_is_clearly_better_replaces_the_best_bet():
@@ -150,7 +152,9 @@ def test_only_labels_of_many_classes_are_smoothed(n_classes, monkeypatch):
     monkeypatch.setattr(recipes, "straight_through", watched)
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = np.digitize(X[:, 0], [0.0, 1.0][: n_classes - 1])
-    BDNNClassifier(hidden=(4,), validation_fraction=0.3, time_limit=4, random_state=0).fit(X, y)
+    BDNNClassifier(
+        hidden=(4,), validation_fraction=0.3, limits=Limits(seconds=4), random_state=0
+    ).fit(X, y)
     assert smoothings == {0.0 if n_classes == 2 else 0.2}
 
 
@@ -159,7 +163,7 @@ def blobs(n_inputs, n_classes, hidden):
     labels = np.arange(n_inputs) % n_classes
     X = rng.normal(size=(n_inputs, 2)) + 4.0 * np.array([labels % 2, labels // 2]).T
     shape = Architecture.create(2, n_classes, hidden=hidden, weights="ternary")
-    return TrainingProblem.from_samples(shape, X, labels)
+    return classification(shape, X, labels)
 
 
 @pytest.mark.parametrize(
@@ -194,21 +198,21 @@ def test_two_classes_begin_with_single_features_and_only_shallow_networks_of_mor
         recipes, "straight_through", lambda problem, **options: seen.append(options)
     )
     recipes.noisy_gradients(
-        blobs(60, n_classes, hidden), rng=np.random.default_rng(0), seconds=1, stops=lambda: False
+        blobs(60, n_classes, hidden), rng=np.random.default_rng(0), slot=Slot.of(1)
     )
     assert seen[0]["single_features"] == single_features
     assert seen[0]["has_tails"] == has_tails
     recipes.noisy_gradients(
         blobs(60, n_classes, hidden),
         rng=np.random.default_rng(0),
-        seconds=1,
-        stops=lambda: False,
+        slot=Slot.of(1),
         recipe=recipes.Recipe(False),
     )
     assert not seen[1]["has_tails"]
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.long
 def test_a_deep_network_is_the_very_network_that_a_shallow_one_is(monkeypatch):
     monkeypatch.setattr(
         choice, "_best_recipe", lambda search, *_: (choice._recipes(search)[0], 2.0)
@@ -216,7 +220,11 @@ def test_a_deep_network_is_the_very_network_that_a_shallow_one_is(monkeypatch):
     X, y = noisy(80)
     answers = [
         BDNNClassifier(
-            hidden=hidden, validation_fraction=0.3, method=Descent(), time_limit=60, random_state=3
+            hidden=hidden,
+            validation_fraction=0.3,
+            method=Descent(),
+            limits=Limits(seconds=60),
+            random_state=3,
         )
         .fit(X, y)
         .decision_function(X)
@@ -235,6 +243,7 @@ def one_feature_matters(n_samples=900):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.long
 @pytest.mark.parametrize("hidden", [(6,), (6, 6)])
 @pytest.mark.parametrize("epoch", [0.0, 0.01, 0.1], ids=["compared", "not compared", "rushed"])
 def test_a_feature_that_says_it_all_is_enough(epoch, hidden, monkeypatch):
@@ -248,7 +257,11 @@ def test_a_feature_that_says_it_all_is_enough(epoch, hidden, monkeypatch):
     monkeypatch.setattr(choice, "clearly_best", last)
     X, y = one_feature_matters()
     model = BDNNClassifier(
-        hidden=hidden, validation_fraction=0.3, method=Descent(), time_limit=5, random_state=0
+        hidden=hidden,
+        validation_fraction=0.3,
+        method=Descent(),
+        limits=Limits(seconds=5),
+        random_state=0,
     ).fit(X[:600], y[:600])
     assert (model.predict(X[600:]) == (X[600:, 3] >= 7)).mean() > 0.95
     assert bool(compared) == (epoch == 0.0)
@@ -262,11 +275,11 @@ def test_single_features_replace_only_what_makes_more_mistakes(n_classes):
     X = rng.normal(size=(1000, n_classes))
     X[np.arange(1000), y] += 1.0
     shape = Architecture.create(n_classes, n_classes, hidden=(10,), weights="ternary")
-    training = TrainingProblem.from_samples(shape, X, y)
-    tried = trials.Trials(Descent().prepare(Recorder(training, Budget())), training, training, 1.0)
+    training = classification(shape, X, y)
+    tried = trials.Trials(Descent().prepare(Run(training, Budget())), training, training, 1.0)
     single = tried.of_single_features()
     # Outputs that are mostly off have a small loss and say little.
-    network = recipes.noisy_gradients(training, rng=rng, seconds=20, stops=lambda: False)
+    network = recipes.noisy_gradients(training, rng=rng, slot=Slot.of(20))
     assert training.error(network) < training.error(single) - 0.05
     assert tried.simplest(network) is network
     constant = training.constant_network()
@@ -286,7 +299,11 @@ def test_all_parts_of_a_comparison_count_samples_in_one_unit(weight, monkeypatch
     monkeypatch.setattr(choice, "clearly_best", watched)
     X, y = noisy(60)
     BDNNClassifier(
-        hidden=(3,), validation_fraction=0.3, method=Descent(), time_limit=6, random_state=0
+        hidden=(3,),
+        validation_fraction=0.3,
+        method=Descent(),
+        limits=Limits(seconds=6),
+        random_state=0,
     ).fit(X, y, sample_weight=np.full(60, weight))
     mistakes = seen[0][seen[0] > 0]
     assert len(seen[0][0]) > 60  # several parts
@@ -299,7 +316,7 @@ def test_an_epoch_is_timed_without_what_is_done_once(limit):
     rng = np.random.default_rng(0)
     assert 0 < epoch_seconds(training, rng, limit) <= 1.0
     single = Architecture.create(3, 1, hidden=(8,), weights="ternary")
-    alone = TrainingProblem(single, training.inputs, np.ones((len(training.inputs), 1)))
+    alone = weighted(single, training.inputs, np.ones((len(training.inputs), 1)))
     assert epoch_seconds(alone, rng, limit) >= 0
 
 
@@ -324,7 +341,7 @@ def test_a_network_that_collapses_when_trained_on_all_samples_is_not_taken(monke
             hidden=(3,),
             validation_fraction=0.3,
             method=Descent(),
-            time_limit=3,
+            limits=Limits(seconds=3),
             random_state=seed,
         )
         assert model.fit(X, y).result_.error < 0.35
@@ -338,10 +355,10 @@ def test_parts_without_weight_are_no_parts(refit):
         hidden=(3,),
         validation_fraction=0.3,
         method=Descent(refit=refit),
-        time_limit=2,
+        limits=Limits(seconds=2),
         random_state=0,
     )
-    held_out = model.fit(X, y)._samples.held_out
+    held_out = model.fit(X, y)._memory.samples.held_out
     for weight in (held_out, ~held_out)[: 2 if refit else 1]:
         model.fit(X, y, sample_weight=(~weight).astype(float))
         wrong = model.predict(X) != y
@@ -352,7 +369,11 @@ def test_parts_without_weight_are_no_parts(refit):
 def test_further_samples_do_not_throw_the_network_away():
     X, y = noisy(120)
     model = BDNNClassifier(
-        hidden=(4,), validation_fraction=0.3, method="auto", time_limit=3, random_state=0
+        hidden=(4,),
+        validation_fraction=0.3,
+        method="auto",
+        limits=Limits(seconds=3),
+        random_state=0,
     ).fit(X[:100], y[:100])
     before = (model.predict(X) != y).sum()
     model.extend(X[100:], y[100:])
@@ -364,22 +385,26 @@ def test_further_samples_do_not_throw_the_network_away():
 def test_a_saved_model_can_be_extended_whatever_its_loss_counts(refit, tmp_path):
     X, y = noisy(80)
     model = BDNNClassifier(
-        hidden=(3,), validation_fraction=0.3, method=Auto(refit=refit), time_limit=2, random_state=0
+        hidden=(3,),
+        validation_fraction=0.3,
+        method=Auto(refit=refit),
+        limits=Limits(seconds=2),
+        random_state=0,
     ).fit(X[:60], y[:60])
     model.save(tmp_path / "model.json")
     loaded = bdnn.load(tmp_path / "model.json")
     loaded.extend(X[60:], y[60:], old=(X[:60], y[:60]))
-    assert loaded._samples.counts_all == refit
+    assert loaded._memory.samples.counts_all == refit
 
 
 @pytest.mark.parametrize("ends_by", ["stop", "keyboard"])
 def test_an_interrupted_rushed_run_keeps_what_it_has_learnt(ends_by, monkeypatch):
     monkeypatch.setattr(search_run, "epoch_seconds", lambda *_: 0.1)
     training, validation = parts((8,))
-    whole = TrainingProblem(
+    whole = weighted(
         training.architecture,
         np.concatenate([training.inputs, validation.inputs]),
-        np.concatenate([training.mass, validation.mass]),
+        np.concatenate([training.loss.label_weight, validation.loss.label_weight]),
     )
 
     def interrupt(moment):
@@ -405,12 +430,17 @@ def test_an_estimator_counts_held_out_samples_unless_told_to_choose_only():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(90, 2))
     y = (X[:, 0] > rng.normal(size=90)).astype(int)
-    options = {"hidden": (3,), "validation_fraction": 0.3, "time_limit": 2, "random_state": 0}
+    options = {
+        "hidden": (3,),
+        "validation_fraction": 0.3,
+        "limits": Limits(seconds=2),
+        "random_state": 0,
+    }
     for refit, counted in ((True, 90), (False, 64)):
         model = BDNNClassifier(method=Descent(refit=refit), **options).fit(X, y)
-        assert model._samples.counted.sum() == counted
+        assert model._memory.samples.counted.sum() == counted
         wrong = model.predict(X) != y
-        assert model.result_.error == pytest.approx(wrong[model._samples.counted].mean())
+        assert model.result_.error == pytest.approx(wrong[model._memory.samples.counted].mean())
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -419,7 +449,9 @@ def test_without_time_for_a_comparison_the_usual_network_is_kept_and_that_is_sai
     monkeypatch.setattr(recipes, "straight_through", None)
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
-    model = BDNNClassifier(hidden=(2,), validation_fraction=0.3, method=Descent(), time_limit=2)
+    model = BDNNClassifier(
+        hidden=(2,), validation_fraction=0.3, method=Descent(), limits=Limits(seconds=2)
+    )
     model.fit(X, y)
     assert "no time to find out by validation" in model.result_.message
     assert model.result_.error == pytest.approx((model.predict(X) != y).mean())

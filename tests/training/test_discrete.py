@@ -8,13 +8,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bdnn.activation import Activation
+from bdnn.bounds import FREE
+from bdnn.clock import Slot
 from bdnn.errors import UnsupportedFeatureError
-from bdnn.formulation import Reductions
-from bdnn.search import lower_bounds
+from bdnn.mip import Reductions
+from bdnn.network.activation import Activation
+from bdnn.network.expansion import to_twin
 from bdnn.solvers.registry import available_solvers
-from bdnn.stepwise import to_twin
 from bdnn.training import Auto, Budget, DataSplitting, Descent, Exact, LocalSearch
+from tests.grids import long
 from tests.oracle import smallest_loss
 from tests.problems import random_problem
 from tests.sentences import assert_one_sentence
@@ -63,8 +65,8 @@ def test_smallest_loss(solver, rule, weights, thresholds, hidden):
     number = len(weights) + len(hidden)
     reductions = Reductions() if number % 2 else Reductions.none()
     network, result = Exact(reductions=reductions).train(problem, solver=solver, budget=BUDGET)
-    assert (result.status, result.loss, result.bound) == ("optimal", best, best)
-    assert problem.loss(network) == best
+    assert (result.is_proven, result.loss, result.bound) == (True, best, best)
+    assert problem.value(network) == best
     assert network.architecture == problem.architecture
 
 
@@ -78,7 +80,7 @@ def test_the_table_has_losses_of_all_sizes():
 def test_two_units(rule):
     problem, best = case(rule, "ternary", "neuron", (2,), seed=7)
     _, result = Exact().train(problem, budget=BUDGET)
-    assert (result.status, result.loss) == ("optimal", best)
+    assert (result.is_proven, result.loss) == (True, best)
 
 
 @pytest.mark.parametrize(("rule", "thresholds"), [("ternary", "layer"), (ODD, "neuron")])
@@ -97,26 +99,26 @@ def test_solvers_agree(rule, thresholds):
     assert len(found) == 1
 
 
-@pytest.mark.parametrize("rule", ["ternary", "levels:3", FIXED, "sign"])
-@pytest.mark.parametrize("thresholds", ["neuron", "layer", "zero"])
+@pytest.mark.parametrize("rule", ["ternary", "sign", *long("levels:3", FIXED)])
+@pytest.mark.parametrize("thresholds", ["neuron", *long("layer", "zero")])
 def test_search_finds_what_enumeration_finds(rule, thresholds):
     problem, best = case(rule, "ternary", thresholds, (1,))
     network, result = Descent(patience=60.0).train(problem, budget=Budget(seconds=60, seed=1))
-    assert result.loss == problem.loss(network) == best
+    assert result.loss == problem.value(network) == best
     assert result.bound <= best
 
 
 def test_auto_proves_what_the_search_cannot():
     problem, best = case("ternary", "ternary", "neuron", (1,))
     network, result = Auto().train(problem, budget=Budget(seconds=60, seed=0))
-    assert (result.status, result.loss, problem.loss(network)) == ("optimal", best, best)
+    assert (result.status, result.loss, problem.value(network)) == ("optimal", best, best)
 
 
 @pytest.mark.parametrize("rule", ["ternary", "levels:4", FIXED])
 @pytest.mark.parametrize("thresholds", ["neuron", "layer", "zero"])
 def test_free_bounds_are_below_the_smallest_loss(rule, thresholds):
     problem, best = case(rule, "ternary", thresholds, (1,), seed=2)
-    assert all(bound.value <= best for bound in lower_bounds(problem))
+    assert all(bound.value <= best for bound in FREE.bounds(problem, Slot.of(60)))
 
 
 @pytest.mark.parametrize("method", [Exact(), LocalSearch(), DataSplitting(epochs=1), Descent()])
@@ -125,9 +127,9 @@ def test_two_values_are_trained_by_their_twin(method):
     start = problem.constant_network()
     network, result = method.train(problem, budget=Budget(seconds=60), start=start)
     assert network.architecture == problem.architecture
-    assert result.loss == problem.loss(network) >= best
+    assert result.loss == problem.value(network) >= best
     assert result.error == problem.error(network)
-    if result.status == "optimal":
+    if result.is_proven:
         assert result.loss == best
     assert np.array_equal(to_twin(network).outputs(problem.inputs), network.outputs(problem.inputs))
 
@@ -135,7 +137,7 @@ def test_two_values_are_trained_by_their_twin(method):
 def test_continuous_twins_report_what_the_network_itself_does():
     problem = random_problem(3, n_samples=12, hidden=(2,), weights="continuous", activation="sign")
     network, result = Exact().train(problem, budget=BUDGET)
-    assert result.loss == problem.loss(network)
+    assert result.loss == problem.value(network)
     assert result.bound <= result.loss
 
 

@@ -10,11 +10,11 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from bdnn.architecture import Architecture
 from bdnn.errors import ModelError, SolverNotAvailableError
-from bdnn.formulation import NetworkModel, Reductions
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
+from bdnn.mip import NetworkModel, Reductions
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
+from bdnn.problem.create import classification
 from bdnn.solvers.base import AbstractSolver, Feature
 from bdnn.solvers.monitor import finish
 from bdnn.solvers.registry import SOLVERS, available_solvers
@@ -30,7 +30,7 @@ def hard_problem(weights="ternary", *, n_samples=60, hidden=(4,)):
     rng = np.random.default_rng(0)
     X = rng.integers(-4, 5, (n_samples, 4)).astype(float)
     shape = Architecture.create(4, 2, hidden=hidden, weights=weights)
-    return TrainingProblem.from_samples(shape, X, rng.integers(0, 2, n_samples))
+    return classification(shape, X, rng.integers(0, 2, n_samples))
 
 
 def check_history(result):
@@ -51,7 +51,7 @@ def test_a_time_limit_holds_and_leaves_a_network(solver, weights):
     network, result = Exact().train(problem, solver=solver, budget=Budget(seconds=limit))
     assert time.perf_counter() - begin <= 1.1 * limit + 1.0
     assert result.status == "time limit"
-    assert result.loss == problem.loss(network) <= problem.loss(problem.constant_network())
+    assert result.loss == problem.value(network) <= problem.value(problem.constant_network())
     check_history(result)
 
 
@@ -60,7 +60,7 @@ def test_a_node_limit_holds(solver):
     problem = hard_problem(n_samples=20)
     network, result = Exact().train(problem, solver=solver, budget=Budget(seconds=60, nodes=1))
     assert result.status == "node limit"
-    assert problem.loss(network) == result.loss
+    assert problem.value(network) == result.loss
     check_history(result)
 
 
@@ -79,9 +79,9 @@ def test_a_gap_that_is_good_enough_ends_the_run(solver):
 def test_a_gap_met_by_the_data_alone_needs_no_solver():
     X = np.array([[0.0, 0.0]] * 10 + [[1.0, 1.0]])
     y = np.array([0, 1] * 5 + [0])
-    problem = TrainingProblem.from_samples(xor().architecture, X, y)
-    loss = problem.loss(problem.constant_network())
-    assert loss == problem.conflict_bound == 10.0
+    problem = classification(xor().architecture, X, y)
+    loss = problem.value(problem.constant_network())
+    assert loss == problem.floor == 10.0
     _, result = Exact().train(problem)
     assert (result.status, result.solver) == ("optimal", "")
 
@@ -99,7 +99,7 @@ def test_a_callback_stops_the_run_and_the_network_stays(solver):
         problem, solver=solver, budget=Budget(seconds=60), on_progress=stop
     )
     assert result.status == "interrupted"
-    assert result.loss == problem.loss(network)
+    assert result.loss == problem.value(network)
     assert result.seconds < 30
     check_history(result)
 
@@ -181,7 +181,7 @@ def test_a_claim_that_the_network_does_not_keep_is_refused():
     problem = xor()
     liar = Liar(solution=a_solution(problem), objective=0.0, bound=0.0)
     network, result = Exact().train(problem, solver=liar)
-    assert result.loss == problem.loss(network) == 4.0
+    assert result.loss == problem.value(network) == 4.0
     assert result.status != "optimal"
     assert result.bound == 0.0
     assert "claimed a loss of 0" in result.message
@@ -192,7 +192,7 @@ def test_a_solution_that_fits_no_row_is_judged_by_its_network():
     problem = xor()
     solution = np.full(NetworkModel.build(problem).program.n_variables, 0.4)
     network, result = Exact().train(problem, solver=Liar(solution=solution, objective=0.0))
-    assert result.loss == problem.loss(network)
+    assert result.loss == problem.value(network)
     assert result.status != "optimal"
 
 
@@ -200,13 +200,13 @@ def test_a_network_without_the_margin_may_be_better_than_the_bound():
     """Units with the program's margin cannot tell 0 from 1e-7, the start can."""
     shape = Architecture.create(1, 2, hidden=(), weights="continuous")
     X = np.array([[0.0], [1e-7], [0.5], [0.7], [1.0]])
-    problem = TrainingProblem.from_samples(shape, X, np.array([0, 1, 1, 0, 1]))
+    problem = classification(shape, X, np.array([0, 1, 1, 0, 1]))
     start = Network(shape, (np.array([[-1.0], [1.0]]),), (np.array([-5e-8, 5e-8]),))
-    assert problem.loss(start) == 2.0
+    assert problem.value(start) == 2.0
     network, result = Exact().train(problem, start=start)
     assert network == start
     assert result.bound <= result.loss == 2.0
-    assert "for units that keep a margin" in result.bound_origin
+    assert "among networks that keep a margin" in result.bound_origin
     check_history(result)
 
 
@@ -234,10 +234,10 @@ def test_weights_that_keep_no_margin_leave_a_network():
     """Binary weights without thresholds cannot stay away from 0 here."""
     shape = Architecture.create(1, 2, hidden=(), weights="binary", thresholds="zero")
     X = np.array([[1.0], [-1.0], [1e-5], [-1e-5]])
-    problem = TrainingProblem.from_samples(shape, X, np.array([0, 1, 1, 0]))
+    problem = classification(shape, X, np.array([0, 1, 1, 0]))
     network, result = Exact(reductions=Reductions.none()).train(problem)
     assert result.status == "feasible"
-    assert result.loss == problem.loss(network)
+    assert result.loss == problem.value(network)
     assert "without an answer" in result.message
 
 

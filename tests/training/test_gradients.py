@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bdnn.architecture import Architecture
+from bdnn.clock import Slot
 from bdnn.errors import ModelError
-from bdnn.problem import TrainingProblem
+from bdnn.network.architecture import Architecture
+from bdnn.problem.create import classification
 from bdnn.search.objective import output_margins
 from bdnn.search.starts import straight_through
 from bdnn.training import Budget, Gradients, gradients
@@ -19,7 +20,7 @@ def problem(n_classes=2, **options):
     X = rng.normal(scale=0.6, size=(90, 4))
     X[np.arange(90), labels] += 2.0
     shape = Architecture.create(4, n_classes, **{"hidden": (12,), **options})
-    return TrainingProblem.from_samples(shape, np.round(X, 1), labels)
+    return classification(shape, np.round(X, 1), labels)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -36,7 +37,7 @@ def problem(n_classes=2, **options):
 def test_it_learns_and_tells_the_truth(n_classes, options):
     samples = problem(n_classes, **options)
     network, result = Gradients().train(samples, budget=Budget(seconds=20, seed=1))
-    assert result.loss == samples.loss(network)
+    assert result.loss == samples.value(network)
     assert result.bound <= result.loss
     assert result.error == samples.error(network) < 0.25
     assert result.method == "gradients"
@@ -44,11 +45,11 @@ def test_it_learns_and_tells_the_truth(n_classes, options):
 
 def test_margins_are_wider_than_those_of_gradients():
     samples = problem(weights="ternary")
-    first = straight_through(samples, rng=np.random.default_rng(1), seconds=20)
+    first = straight_through(samples, rng=np.random.default_rng(1), slot=Slot.of(20))
     network, _ = Gradients().train(samples, budget=Budget(seconds=20, seed=1))
 
     def lead(found):
-        return (samples.mass * np.minimum(output_margins(samples, found), 12.0)).sum()
+        return (samples.loss.label_weight * np.minimum(output_margins(samples, found), 12.0)).sum()
 
     assert lead(network) > lead(first)
 
@@ -66,7 +67,7 @@ def test_validation_refuses_margins_that_cost_errors():
     network, _ = Gradients(wanted_margin=1000.0).train(
         samples, validation=validation, budget=Budget(seconds=20, seed=1)
     )
-    first = straight_through(samples, rng=np.random.default_rng(1), seconds=20)
+    first = straight_through(samples, rng=np.random.default_rng(1), slot=Slot.of(20))
     assert validation.error(network) <= validation.error(first)
 
 
@@ -94,7 +95,7 @@ def refit(monkeypatch, widen):
     """Train with part of the samples held out; count how often margins are widened."""
     whole, held_out = problem(weights="ternary"), np.arange(90) % 3 == 0
     lines = np.arange(len(whole.inputs))
-    part, validation = (whole.of_lines(lines[keep]) for keep in (~held_out, held_out))
+    part, validation = (whole.subset(lines[keep]) for keep in (~held_out, held_out))
     calls = []
 
     def counted(samples, network, **options):
@@ -105,7 +106,7 @@ def refit(monkeypatch, widen):
     trained = Gradients().train(
         whole, validation=validation, training_part=part, budget=Budget(seconds=20, seed=1)
     )
-    assert trained.result.loss == whole.loss(trained.network)
+    assert trained.result.loss == whole.value(trained.network)
     return whole, part, calls
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
-from bdnn.architecture import Architecture
+from bdnn.bounds import lower_bound
+from bdnn.bounds.previous import PreviousFit
+from bdnn.clock import Slot
 from bdnn.errors import ModelError
-from bdnn.formulation.growth import GrowingModel
-from bdnn.problem import TrainingProblem
-from bdnn.search.bounds import lower_bound
+from bdnn.mip.growth import GrowingModel
+from bdnn.network.architecture import Architecture
+from bdnn.problem.bound import Bound, Condition
+from bdnn.problem.create import classification
 from bdnn.training import Auto, Budget, DataSplitting, Descent, Exact, LocalSearch
-from bdnn.training.incremental import Earlier
 from tests.oracle import smallest_loss
 from tests.problems import XOR
 
+ALWAYS = Condition()
 BUDGET = Budget(seconds=120)
 METHODS = [Exact(), Auto(patience=120), Descent(objectives=("loss",))]
 
@@ -27,12 +32,19 @@ def samples(seed, n_samples=10, n_classes=2):
 
 def problem_of(X, y, weight=None, **options):
     shape = Architecture.create(2, 2, **{"hidden": (1,), **options})
-    return TrainingProblem.from_samples(shape, X, y, weight)
+    return classification(shape, X, y, weight)
 
 
-def earlier_of(problem, bound=None, origin="solver test"):
+def earlier_of(problem, bound=None, origin="solver test", condition=ALWAYS):
     best = smallest_loss(problem)
-    return Earlier(problem, problem.constant_network(), best if bound is None else bound, origin)
+    value = Fraction(best if bound is None else bound)
+    return PreviousFit(problem, problem.constant_network(), Bound(value, origin, condition))
+
+
+def carried_by(earlier, problem, seconds=0.0):
+    """The last bound: without time that of the conflicts among new samples."""
+    assert earlier.applies(problem)
+    return list(earlier.bounds(problem, Slot.of(seconds)))[-1]
 
 
 @pytest.mark.parametrize("seconds", [0.0, 10.0])
@@ -44,9 +56,9 @@ def test_a_carried_bound_never_exceeds_the_optimum(weights, hidden, seconds):
         X, y, weight = samples(seed)
         before = problem_of(X[:6], y[:6], weight[:6], weights=weights, hidden=hidden)
         after = problem_of(X, y, weight, weights=weights, hidden=hidden)
-        carried = earlier_of(before).bound_on(after, seconds=seconds)
+        carried = carried_by(earlier_of(before), after, seconds)
         assert smallest_loss(before) <= carried.value <= smallest_loss(after)
-        helped += carried.value > lower_bound(after).value
+        helped += carried.value > lower_bound(after, Slot.of(10)).value
     # One unit's bound is the optimum itself, and two units of many weights err on no such samples.
     assert helped or hidden != (2,) or weights == "int:2"
 
@@ -58,9 +70,9 @@ def test_new_weights_of_earlier_samples_scale_the_bound():
         factor = np.array([0.5, 1.5])[y]  # as balanced classes would change them
         after = problem_of(X, y, weight * factor, hidden=(2,))
         best = smallest_loss(after)
-        assert earlier_of(before).bound_on(after).value <= best + 1e-9
+        assert carried_by(earlier_of(before), after).value <= best + 1e-9
         heavier = problem_of(X[:7], y[:7], 3 * weight[:7], hidden=(2,))
-        assert earlier_of(before).bound_on(heavier).value == pytest.approx(
+        assert carried_by(earlier_of(before), heavier).value == pytest.approx(
             3 * smallest_loss(before)
         )
 
@@ -68,21 +80,20 @@ def test_new_weights_of_earlier_samples_scale_the_bound():
 def test_a_vanished_sample_leaves_nothing_of_the_bound():
     X, y, _ = samples(0)
     before = problem_of(X, y, hidden=(2,))
-    assert before.conflict_bound > 0
+    assert before.floor > 0
     after = problem_of(X[7:], y[7:], hidden=(2,))
-    assert earlier_of(before).bound_on(after).value <= smallest_loss(after)
+    assert carried_by(earlier_of(before), after).value <= smallest_loss(after)
 
 
 def test_the_origin_names_both_parts_once():
     X, y, _ = samples(3, 12)
     before, middle, after = (problem_of(X[:n], y[:n], hidden=(2,)) for n in (4, 8, 12))
-    first = earlier_of(before, origin="solver test, for units that keep a margin of 1")
-    second = first.bound_on(middle)
-    third = Earlier(middle, middle.constant_network(), *second).bound_on(after)
+    first = earlier_of(before, condition=Condition(margin=1.0))
+    second = carried_by(first, middle)
+    third = carried_by(PreviousFit(middle, middle.constant_network(), second), after)
     for bound in (second, third):
         assert bound.origin.count("on earlier samples") == 1
-        assert "margin" in bound.origin
-    assert first.is_conditional
+        assert bound.condition == Condition(margin=1.0)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
@@ -93,12 +104,12 @@ def test_training_goes_on_to_the_enumerated_optimum(method, weights):
         before, after = (problem_of(X[:n], y[:n], weight[:n], weights=weights) for n in (5, 8))
         models = GrowingModel()
         network, result = method.train(before, budget=BUDGET, models=models)
-        earlier = Earlier(before, network, result.bound, result.bound_origin)
+        earlier = PreviousFit(before, network, result.proof)
         network, result = method.train(after, budget=BUDGET, earlier=earlier, models=models)
         best = smallest_loss(after)
-        assert result.bound <= best <= result.loss == after.loss(network)
+        assert result.bound <= best <= result.loss == after.value(network)
         if method.name != "descent":
-            assert (result.status, result.loss) == ("optimal", best)
+            assert (result.is_proven, result.loss) == (True, best)
 
 
 def test_samples_that_the_network_gets_right_need_no_solver():
@@ -106,12 +117,12 @@ def test_samples_that_the_network_gets_right_need_no_solver():
     network, result = Exact().train(before, budget=BUDGET)
     assert result.loss == result.bound > 0
     assert result.solver
-    right = np.flatnonzero((network.outputs(before.inputs) == before.mass).all(axis=1))
-    labels = before.mass.argmax(axis=1)
+    right = np.flatnonzero((network.outputs(before.inputs) == before.loss.label_weight).all(axis=1))
+    labels = before.loss.label_weight.argmax(axis=1)
     after = problem_of(
         np.vstack([before.inputs, before.inputs[right]]), np.append(labels, labels[right])
     )
-    earlier = Earlier(before, network, result.bound, result.bound_origin)
+    earlier = PreviousFit(before, network, result.proof)
     _, result = Exact().train(after, budget=BUDGET, earlier=earlier)
     assert (result.status, result.solver, result.loss) == ("optimal", "", smallest_loss(after))
     assert "on earlier samples" in result.bound_origin
@@ -121,9 +132,7 @@ def test_a_bound_for_networks_with_a_margin_gives_way_to_a_better_network():
     X, y, _ = samples(4)
     problem = problem_of(X, y)
     best = smallest_loss(problem)
-    wrong = Earlier(
-        problem, problem.constant_network(), best + 2, "solver test, for units that keep a margin"
-    )
+    wrong = earlier_of(problem, best + 2, condition=Condition(margin=1e-4))
     _, result = Exact().train(problem, budget=BUDGET, earlier=wrong)
     assert (result.loss, result.bound, result.status) == (best, best, "optimal")
 

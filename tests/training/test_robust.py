@@ -10,19 +10,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdnn import BDNNClassifier
-from bdnn.activation import FloatArray
+import bdnn
+from bdnn import BDNNClassifier, Limits
 from bdnn.errors import DataError, ModelError, NoSolutionError, UnsupportedFeatureError
-from bdnn.formulation import Robust
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
+from bdnn.mip import Robust
+from bdnn.network.activation import FloatArray
+from bdnn.network.network import Network
 from bdnn.training import Budget, DataSplitting, Exact, LocalSearch
+from bdnn.training.paper.splitting.batches import Sampler
 from bdnn.training.robust import settled
-from bdnn.training.splitting.batches import Sampler
-from tests.problems import random_problem, xor
+from tests.problems import random_problem, weighted, xor
 from tests.sentences import assert_one_sentence
 from tests.strategies import architectures, problems_with_networks
-from tests.training.splitting.test_parts import clouds
+from tests.training.paper.splitting.test_parts import clouds
 
 METHODS = {
     "local": LocalSearch(starts=2),
@@ -58,7 +58,7 @@ def check(problem, network, result, radius, norm) -> None:
     radii = np.broadcast_to(np.asarray(radius, dtype=float), (len(problem.inputs),))
     assert Robust.create(radii, norm, len(problem.inputs)).holds(network, problem.inputs).all()
     assert survives(network, problem.inputs, radii, norm)
-    assert result.loss == problem.loss(network) >= result.bound
+    assert result.loss == problem.value(network) >= result.bound
 
 
 @pytest.mark.parametrize("name", METHODS)
@@ -97,7 +97,7 @@ def test_the_loss_is_no_smaller_than_the_least_and_often_it(name):
     for seed in range(3):
         problem = random_problem(seed, n_samples=7, hidden=(2,))
         least = Exact(robust_radius=0.6).train(problem, budget=Budget(20)).result
-        assert least.status == "optimal"
+        assert least.is_proven
         found = replace(METHODS[name], robust_radius=0.6).train(problem, budget=Budget(2, seed=0))
         assert found.result.loss >= least.loss
         reached += found.result.loss == least.loss
@@ -153,7 +153,7 @@ def test_a_batch_that_is_less_than_the_data():
         held = Robust.create(radius, "linf", len(radius)).holds(network, problem.inputs)
         assert held[rows].all()
         assert survives(network, batch.inputs, radius[rows], "linf")
-        assert result.loss == problem.loss(network)
+        assert result.loss == problem.value(network)
         assert result.error < 0.3
         expected = f"hold within the radius for {held.sum()} of {len(held)} inputs"
         assert held.all() or expected in result.message
@@ -187,7 +187,7 @@ def test_settled_thresholds_are_the_nearest():
     robust = Robust.create([1.0, 1.0, 2.5], "linf", 3)
     for t, wanted in ((0.5, 2.0), (2.0, 2.0), (-0.9, -7.75), (4.6, 6.25), (9.0, 6.25)):
         network = Network(shape, (np.ones((1, 1)), np.ones((2, 1))), (np.array([t]), np.zeros(2)))
-        assert settled(network, robust, inputs).thresholds[0] == pytest.approx([wanted])
+        assert settled(network, robust, inputs).step_thresholds[0] == pytest.approx([wanted])
 
 
 @pytest.mark.parametrize("method", [LocalSearch(), DataSplitting()], ids=lambda m: m.name)
@@ -224,7 +224,7 @@ def test_weights_that_leave_few_networks_find_one(name):
     shape = xor(weights="binary", thresholds="zero").architecture
     inputs = np.array(list(product((-3.0, -1.0, 2.0), (-0.5, 0.5))))
     mass = np.eye(2)[(inputs[:, 0] > 0).astype(int)]
-    problem = TrainingProblem(shape, inputs, mass)
+    problem = weighted(shape, inputs, mass)
     network, result = replace(METHODS[name], robust_radius=0.2).train(
         problem, budget=Budget(3.0, seed=0)
     )
@@ -240,8 +240,12 @@ def test_through_the_estimator(method, norm):
     X = np.where(y[:, None] == 1, 3.0, 1.0) + rng.normal(scale=0.4, size=(40, 3))
     radius = np.where(np.arange(40) < 20, 0.02, 0.08)
     model = BDNNClassifier(
-        hidden=(3,), scale="minmax", method=method, robust_radius=radius, robust_norm=norm,
-        robust_loss="pattern", time_limit=2, random_state=0,
-    ).fit(X, y)  # fmt: skip
-    assert survives(model.network_, model.scaler_.transform(X), radius, norm)
+        hidden=(3,),
+        scale="minmax",
+        method=method,
+        robust=bdnn.Robust(norm=norm, loss="pattern"),
+        limits=Limits(seconds=2),
+        random_state=0,
+    ).fit(X, y, radius=radius)
+    assert survives(model.network_, model.encoder_.transform(X), radius, norm)
     assert model.score(X, y) > 0.9

@@ -9,81 +9,113 @@
 
 from __future__ import annotations
 
+import math
+import struct
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from bdnn.checker.evaluation import Point
+from bdnn.checker.deadline import Deadline, OutOfTimeError
+from bdnn.checker.evaluation import Evaluation, Point
 
-Masses = dict[Point, list[Fraction]]
-
-
-def merged(inputs: Sequence[Point], classes: Sequence[int], weights: Sequence[Fraction]) -> Masses:
-    """Weight of every class on every distinct input."""
-    masses: Masses = {}
-    for x, label in zip(inputs, classes, strict=True):
-        mass = masses.setdefault(x, [Fraction(0)] * len(weights))
-        mass[label] += weights[label]
-    return masses
+# Beyond this many numbers, finding lines takes more time and memory than they are worth.
+_MOST_CELLS = 2_000_000
 
 
-def loss(masses: Masses, outputs: dict[Point, tuple[int, ...]]) -> Fraction:
-    """Output loss: an output that is on costs all other classes, one that is off its own."""
-    total = Fraction(0)
-    for x, mass in masses.items():
-        whole = sum(mass)
-        total += sum(whole - m if on else m for m, on in zip(mass, outputs[x], strict=True))
-    return total
+@dataclass(frozen=True)
+class Masses:
+    """Weight of every class on every distinct input.
+
+    Attributes
+    ----------
+    points : list of bytes
+    of : list of tuples of int
+        One weight per class for every point, as whole multiples of the unit.
+    unit : Fraction
+    """
+
+    points: list[Point]
+    of: list[tuple[int, ...]]
+    unit: Fraction
+
+    @classmethod
+    def of_rows(
+        cls, found: Evaluation, classes: Sequence[int], n_classes: int, weights: Sequence[Fraction]
+    ) -> Masses:
+        """Add up the weights of rows with equal inputs."""
+        unit = Fraction(1, math.lcm(*{weight.denominator for weight in set(weights)}))
+        counts = {weight: int(weight / unit) for weight in set(weights)}
+        masses = [(0,) * n_classes] * len(found.points)
+        known: dict[tuple[int, ...], tuple[int, ...]] = {}  # most are equal to others
+        for number, c, weight in zip(found.numbers, classes, weights, strict=True):
+            old = masses[number]
+            new = (*old[:c], old[c] + counts[weight], *old[c + 1 :])
+            masses[number] = known.setdefault(new, new)
+        return cls(found.points, masses, unit)
+
+    def loss(self, outputs: Sequence[tuple[int, ...]]) -> Fraction:
+        """Output loss: an output that is on costs all other classes, one that is off its own."""
+        total = 0
+        for mass, values in zip(self.of, outputs, strict=True):
+            whole = sum(mass)
+            total += sum(whole - m if on else m for m, on in zip(mass, values, strict=True))
+        return total * self.unit
 
 
-def own_bounds(masses: Masses, hidden: list[int]) -> dict[str, Fraction]:
-    """All bounds by the name of their argument, 0 included."""
-    conflict = sum((min(sum(m) - v, v) for m in masses.values() for v in m), Fraction(0))
-    bounds = {"zero": Fraction(0), "data conflicts": conflict}
+def own_bounds(masses: Masses, hidden: list[int], deadline: Deadline) -> dict[str, Fraction]:
+    """All bounds by the name of their argument, 0 included; those that there is time for."""
+    conflict = sum(min(sum(mass) - m, m) for mass in masses.of for m in mass)
+    bounds = {"zero": 0, "data conflicts": conflict}
     if hidden and min(hidden) < 30:
         bounds["output patterns"] = conflict + _patterns(masses, 2 ** min(hidden))
-    bounds["lines"] = conflict + _lines(masses, hidden[0] if hidden else 1)
-    return bounds
+    with suppress(OutOfTimeError):
+        bounds["lines"] = conflict + _lines(masses, hidden[0] if hidden else 1, deadline)
+    return {name: value * masses.unit for name, value in bounds.items()}
 
 
-def _patterns(masses: Masses, most: int) -> Fraction:
-    served: dict[tuple[bool, ...], Fraction] = defaultdict(Fraction)
-    for mass in masses.values():
+def _patterns(masses: Masses, most: int) -> int:
+    served: dict[tuple[bool, ...], int] = defaultdict(int)
+    for mass in masses.of:
         whole = sum(mass)
         wanted = tuple(whole - m < m for m in mass)
         served[wanted] += min(abs(whole - 2 * m) for m in mass)
-    return sum(sorted(served.values(), reverse=True)[most:], Fraction(0))
+    return sum(sorted(served.values(), reverse=True)[most:])
 
 
-def _lines(masses: Masses, n_cuts: int) -> Fraction:
-    best = Fraction(0)
-    n_features = len(next(iter(masses), ()))
-    for j in range(n_features):
-        lines: dict[Point, list[tuple[int, list[Fraction]]]] = defaultdict(list)
-        for x, mass in masses.items():
-            lines[x[:j] + x[j + 1 :]].append((x[j], mass))
-        total = Fraction(0)
+def _lines(masses: Masses, n_cuts: int, deadline: Deadline) -> int:
+    best, points = 0, masses.points
+    if not points or len(points) * len(points[0]) // 8 > _MOST_CELLS:
+        return 0
+    for place in range(0, len(points[0]), 8):
+        lines: dict[Point, list[int]] = defaultdict(list)
+        for i, x in enumerate(points):
+            lines[x[:place] + x[place + 8 :]].append(i)
+        total = 0
         for line in lines.values():
             if len(line) > n_cuts + 1:
-                line.sort(key=lambda place: place[0])
-                for label in range(len(line[0][1])):
-                    gains = [2 * mass[label] - sum(mass) for _, mass in line]
-                    total += _cut_cost(gains, n_cuts)
+                line.sort(key=lambda i: struct.unpack_from("<d", points[i], place)[0])
+                for label in range(len(masses.of[0])):
+                    gains = [2 * masses.of[i][label] - sum(masses.of[i]) for i in line]
+                    total += _cut_cost(gains, n_cuts, deadline)
         best = max(best, total)
+        deadline.check()
     return best
 
 
-def _cut_cost(gains: list[Fraction], n_cuts: int) -> Fraction:
+def _cut_cost(gains: list[int], n_cuts: int, deadline: Deadline) -> int:
     """Least cost of a 0/1 sequence with few changes, being on at place i gaining ``gains[i]``."""
     signs = [gain > 0 for gain in gains if gain]
     changes = sum(a != b for a, b in pairwise(signs))
     if changes <= n_cuts:
-        return Fraction(0)
-    zero, never = Fraction(0), sum((abs(gain) for gain in gains), Fraction(1))
-    cost = [[zero, zero] for _ in range(n_cuts + 1)]  # by number of changes, then by value
+        return 0
+    never = sum(map(abs, gains)) + 1
+    cost = [[0, 0] for _ in range(n_cuts + 1)]  # by number of changes, then by value
     for gain in gains:
-        price = (max(zero, gain), max(zero, -gain))
+        deadline.check()
+        price = (max(0, gain), max(0, -gain))
         cost = [
             [
                 min(cost[c][value], cost[c - 1][1 - value] if c else never) + price[value]

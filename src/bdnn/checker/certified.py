@@ -1,26 +1,28 @@
 """The loss of certified training, and its bound, recomputed in exact arithmetic.
 
-A sample counts as right only if its class holds in the whole ball of the training radius (l_inf,
-one hidden layer): units that can switch in it take whichever value is worse. No classifier keeps
-two samples of different classes whose balls meet, so that a matching of such pairs is a bound.
+A sample counts as right only if its class holds in the whole ball of the training radius. No
+classifier keeps two samples of different classes whose balls have an input in common, so that a
+matching of such pairs is a bound.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, get_args
 
-from bdnn.checker.claims import Claim, Verdict, claimed, false, judged, proven
-from bdnn.checker.evaluation import Vector
+from bdnn.checker.claims import Claim, claimed, false, judged, proven, weakest
+from bdnn.checker.deadline import Deadline
+from bdnn.checker.evaluation import Evaluation
+from bdnn.checker.guarantee import Ball, Guarantee, Norm
+from bdnn.checker.intervals import is_too_large
 from bdnn.checker.model import CheckedModel
-from bdnn.checker.table import Samples
+from bdnn.checker.result import Result
+from bdnn.checker.samples import Samples
+from bdnn.checker.statements import number_text
 
-# The box is widened by more than the scaler's double arithmetic can be off.
-_SLACK = Fraction(1, 2**40)
 # Pairs of samples are compared one by one.
 _MOST_SAMPLES = 2000
-_ORDER: list[Verdict] = ["false", "claimed", "proven"]
 
 
 def is_certified_training(model: CheckedModel) -> bool:
@@ -28,125 +30,105 @@ def is_certified_training(model: CheckedModel) -> bool:
     return model.part("result").get("method") == "certified"
 
 
-def certified_claims(model: CheckedModel, samples: Samples, weights: list[Fraction]) -> list[Claim]:
+def certified_claims(
+    model: CheckedModel,
+    samples: Samples,
+    weights: list[Fraction],
+    found: Evaluation,
+    deadline: Deadline,
+) -> list[Claim]:
     """Check loss, bound and optimality of certified training."""
-    result = model.part("result")
-    stated: list[Any] = [result.get(key) for key in ("loss", "bound")]
-    if any(type(value) not in (int, float) or not math.isfinite(value) for value in stated):
-        return [false("result", "loss or bound is no number")]
-    loss, bound = (Fraction(value) for value in stated)
-    radius = training_radius(model)
-    if radius is None:
-        why = "of a norm, depth or radii that this checker does not recompute"
+    result = Result.of(model)
+    ball = training_ball(model)
+    if ball is None or is_too_large(model):
+        why = "of radii or a size that this checker does not recompute"
         return [claimed(name, why) for name in ("loss", "bound", "optimality")]
-    given_up = uncertified(model, samples, radius)
-    lost = [weights[c] for c, lost in zip(samples.classes, given_up, strict=True) if lost]
-    claims = [_loss(model, loss, sum(lost, Fraction(0))), _bound(model, samples, radius, bound)]
-    if loss > bound:
-        status = str(result.get("status"))[:30]
-        detail = f"loss and bound differ, and the file says {status!r}"
-        return [*claims, judged("optimality", status != "optimal", detail)]
-    verdict = min((claim.verdict for claim in claims), key=_ORDER.index)
+    lost, open_ = Fraction(0), Fraction(0)
+    given_up = uncertified(model, samples, found, ball, deadline)
+    for is_lost, weight in zip(given_up, weights, strict=True):
+        lost += weight if is_lost else 0
+        open_ += weight if is_lost is None else 0
+    where = f"within {number_text(ball.radius)} ({ball.norm}, scaled)"
+    detail = f"{number_text(lost)} not certified {where}, {number_text(result.loss)} in the file"
+    claims = [judged("loss", lost <= result.loss, detail)]
+    if lost <= result.loss < lost + open_:
+        claims = [claimed("loss", f"{detail}; {number_text(open_)} more are open")]
+    own = overlap_bound(model, samples, ball, deadline) * min(weights)
+    claims.append(_bound(result, own, min(result.loss, lost + open_)))
+    if result.bound is None or result.bound + result.tolerance < result.loss:
+        if result.status.startswith("optimal"):
+            return [*claims, false("optimality", "loss and bound differ")]
+        return [*claims, proven("optimality", "is not claimed")]
+    verdict = weakest(claim.verdict for claim in claims)
+    if result.status == "optimal" and result.is_conditional and own < result.loss:
+        return [*claims, false("optimality", f"rests on a condition not told: {result.origin}")]
     return [*claims, Claim("optimality", verdict, "loss and bound are equal")]
 
 
-def _loss(model: CheckedModel, stated: Fraction, found: Fraction) -> Claim:
-    detail = f"{float(found):g} not certified, {float(stated):g} in the file"
-    if found > stated and model.layers[0].kind == "continuous":
-        return claimed("loss", f"{detail}; rounding leaves the others open")
-    return judged("loss", found <= stated, detail)
+def _bound(result: Result, own: Fraction, loss: Fraction) -> Claim:
+    if result.bound is None:
+        return proven("bound", "is not claimed")
+    stated = number_text(result.bound)
+    if result.bound > loss:
+        return false("bound", f"{stated} is above the loss {number_text(loss)}")
+    if result.bound <= own:
+        return proven("bound", f"{stated} by overlapping balls")
+    return claimed("bound", f"{stated} by {result.origin}; {number_text(own)} is proven here")
 
 
-def _bound(model: CheckedModel, samples: Samples, radius: Fraction, stated: Fraction) -> Claim:
-    origin = str(model.part("result").get("bound_origin", "nobody"))[:100]
-    unweighted = model.part("settings").get("class_weight") is None
-    own = overlap_bound(model, samples, radius) if unweighted else 0
-    if stated <= (own or 0):
-        return proven("bound", f"{float(stated):g} by overlapping balls")
-    return claimed("bound", f"{float(stated):g} by {origin}; {own or 0} is proven here")
-
-
-def training_radius(model: CheckedModel) -> Fraction | None:
-    """The one radius of all samples, None where this checker cannot recompute the loss."""
-    settings = model.part("settings")
-    radius: Any = settings.get("robust_radius")
-    plain = type(radius) in (int, float) and math.isfinite(radius) and radius >= 0
-    known = settings.get("robust_norm") == "linf" and model.ties == "score"
-    if not plain or not known or len(model.layers) != 2 or not model.step:
+def training_ball(model: CheckedModel) -> Ball | None:
+    """The ball around every sample, None where radii differ or are none."""
+    radius: Any = model.robust.get("radius")
+    norm: Any = model.robust.get("norm")
+    if type(radius) not in (int, float) or radius < 0 or norm not in get_args(Norm):
         return None
-    if not model.layers[0].is_step:
-        return None
-    return Fraction(radius)
+    return Ball(Fraction(radius), norm, "scaled")
 
 
-def uncertified(model: CheckedModel, samples: Samples, radius: Fraction) -> list[bool]:
-    """Tell for every sample whether another class is possible within the radius."""
-    return [
-        not _holds(model, *_box(model, row, radius), label)
-        for row, label in zip(samples.features, samples.classes, strict=True)
-    ]
-
-
-def _box(model: CheckedModel, row: list[float], radius: Fraction) -> tuple[Vector, Vector]:
-    """Grid points that an input within the radius of a raw row can be rounded to."""
-    low, high = [], []
-    step = Fraction(model.step)
-    for value, shift, factor in zip(row, model.shift, model.factor, strict=True):
-        centre = (Fraction(value) - Fraction(shift)) * Fraction(factor)
-        wide = radius + step / 2 + _SLACK * (abs(centre) + radius)
-        low.append(math.ceil((centre - wide) / step) * step)
-        high.append(math.floor((centre + wide) / step) * step)
-    return tuple(low), tuple(high)
-
-
-def _holds(model: CheckedModel, low: Vector, high: Vector, label: int) -> bool:
-    hidden, top = model.layers
-    slack = Fraction(0)
-    if hidden.kind == "continuous":
-        slack = Fraction(len(low) + 2, 2**30)
-    sure, possible = [], []
-    for row, threshold in zip(hidden.weights, hidden.thresholds, strict=True):
-        parts = [(Fraction(w), a, b) for w, a, b in zip(row, low, high, strict=True)]
-        least = sum((w * (a if w > 0 else b) for w, a, b in parts), Fraction(0))
-        most = sum((w * (b if w > 0 else a) for w, a, b in parts), Fraction(0))
-        sure.append(least >= Fraction(threshold) + slack)
-        possible.append(most >= Fraction(threshold) - slack)
-    limits = [Fraction(t) for t in top.thresholds]
-    for other in range(len(limits)):
-        if other == label:
+def uncertified(
+    model: CheckedModel, samples: Samples, found: Evaluation, ball: Ball, deadline: Deadline
+) -> list[bool | None]:
+    """Tell for every sample whether another class is possible in its ball, None if unknown."""
+    guarantee = Guarantee(model, ball)
+    verdicts: dict[tuple[bytes, int], bool | None] = {}
+    for i, case in enumerate(zip(samples.records, samples.classes, strict=True)):
+        if case in verdicts:
             continue
-        lead = limits[other] - limits[label]
-        for a, b, is_on, may_be in zip(
-            top.weights[label], top.weights[other], sure, possible, strict=True
-        ):
-            difference = Fraction(a) - Fraction(b)
-            if is_on or (may_be and difference < 0):
-                lead += difference
-        if not (lead > 0 or (lead == 0 and label < other)):
-            return False
-    return True
+        deadline.check()
+        row, label = samples.row(i), case[1]
+        verdicts[case] = True
+        if found.winner[found.numbers[i]] == label:
+            verdicts[case] = None
+            if guarantee.holds(row, label):
+                verdicts[case] = False
+            elif guarantee.counter_example(row, label, deadline) is not None:
+                verdicts[case] = True
+    return [verdicts[case] for case in zip(samples.records, samples.classes, strict=True)]
 
 
-def overlap_bound(model: CheckedModel, samples: Samples, radius: Fraction) -> int | None:
-    """Number of samples that no classifier certifies, None where there are too many to compare."""
-    if len(samples.features) > _MOST_SAMPLES:
-        return None
-    factor = [abs(Fraction(f)) for f in model.factor]
-    points = [
-        [Fraction(v) * f for v, f in zip(row, factor, strict=True)] for row in samples.features
-    ]
-    meets: list[list[int]] = [[] for _ in points]
-    for i, one in enumerate(points):
+def overlap_bound(model: CheckedModel, samples: Samples, ball: Ball, deadline: Deadline) -> int:
+    """Number of samples that no classifier certifies, as far as it is known."""
+    if len(samples) > _MOST_SAMPLES or ball.norm != "linf":
+        return 0
+    guarantee = Guarantee(model, ball)
+    ends = [guarantee.ends(row) for row in samples.rows()]
+    meets: list[list[int]] = [[] for _ in ends]
+    for i, one in enumerate(ends):
+        deadline.check()
         for j in range(i):
             if samples.classes[i] != samples.classes[j] and all(
-                abs(a - b) <= 2 * radius for a, b in zip(one, points[j], strict=True)
+                low <= other_high and other_low <= high
+                for (low, high), (other_low, other_high) in zip(one, ends[j], strict=True)
             ):
                 # Every pair in both directions: half a matching of these is a bound.
                 meets[i].append(j)
                 meets[j].append(i)
     left: dict[int, int] = {}
     right: dict[int, int] = {}
-    size = sum(_augment(i, meets, left, right) for i in range(len(points)))
+    size = 0
+    for i in range(len(ends)):
+        deadline.check()
+        size += _augment(i, meets, left, right)
     return math.ceil(Fraction(size, 2))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,3 +45,9 @@ def false(name: str, detail: str) -> Claim:
 def judged(name: str, holds: bool, detail: str) -> Claim:
     """Make a claim that could be decided."""
     return proven(name, detail) if holds else false(name, detail)
+
+
+def weakest(verdicts: Iterable[Verdict]) -> Verdict:
+    """What becomes of a claim that rests on several others."""
+    order: list[Verdict] = ["false", "claimed", "proven"]
+    return min(verdicts, key=order.index)

@@ -1,149 +1,140 @@
-"""Promises about constraints: counts, single weights, signs of paths, shares, rows to be right."""
+"""Promises about the weights alone: counts, single weights, signs of paths, unused features."""
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
-from bdnn.checker.claims import Claim, claimed, false, judged, proven
-from bdnn.checker.evaluation import Evaluation
+from bdnn.checker.claims import Claim, claimed, false, proven
+from bdnn.checker.deadline import Deadline
+from bdnn.checker.known import Known, require
 from bdnn.checker.model import CheckedModel, Number
-from bdnn.checker.rows import parse_rows
-from bdnn.checker.table import Samples
-
-_NO_DATA = "cannot be checked without the training data"
-_ROUNDING = Fraction(1, 10**9)
+from bdnn.checker.result import Result, compared, differing, is_above
+from bdnn.checker.statements import exact, number_text, place
+from bdnn.errors import ModelFileError
 
 
-def check_count(
-    name: str, model: CheckedModel, samples: Any, found: Any, promise: dict[str, Any]
-) -> Claim:
+def check_count(known: Known, promise: dict[str, Any]) -> str:
     """At most so many weights, units or features: one limit, or one per layer."""
-    del samples, found
-    layers = [[[1 if w else 0 for w in row] for row in layer.weights] for layer in model.layers]
-    used = {
+    layers = [
+        [[1 if w else 0 for w in row] for row in layer.weights] for layer in known.model.layers
+    ]
+    counts = {
         "per_unit": [max(map(sum, rows)) for rows in layers],
         "per_layer": [sum(map(sum, rows)) for rows in layers],
         "total": [sum(sum(map(sum, rows)) for rows in layers)],
         "features": [sum(map(max, zip(*layers[0], strict=True)))],
         "units": [sum(sum(map(max, zip(*rows, strict=True))) for rows in layers[1:])],
-    }[promise["what"]]
-    limits = promise["at_most"]
-    if len(limits) != len(used):
-        return false(name, f"{len(limits)} limits for {len(used)} layers")
-    kept = all(limit is None or n <= int(limit) for n, limit in zip(used, limits, strict=True))
-    return judged(name, kept, f"{promise['what']}: {_text(used)}, promised {_text(limits)}")
+    }
+    used, limits = counts[str(promise["what"])], promise["at_most"]
+    if not isinstance(limits, list):
+        raise ValueError("the limits are no list")
+    limits = [None if limit is None else exact(limit) for limit in limits]
+    require(len(limits) == len(used), f"{len(limits)} limits for {len(used)} layers")
+    words = ", ".join("any" if limit is None else number_text(limit) for limit in limits)
+    detail = f"{promise['what']}: {', '.join(map(str, used))}, promised {words}"
+    require(all(limit is None or n <= limit for n, limit in zip(used, limits, strict=True)), detail)
+    return detail
 
 
-def check_weight(
-    name: str, model: CheckedModel, samples: Any, found: Any, promise: dict[str, Any]
-) -> Claim:
+def check_sparsity(known: Known, promise: dict[str, Any]) -> str:
+    """Units of a layer with few weights that are not 0."""
+    number, limit = place(promise.get("layer", 1)), exact(promise["at_most"])
+    layers = known.model.layers
+    require(1 <= number <= len(layers), f"there is no layer {number}")
+    most = max(sum(1 for w in row if w) for row in layers[number - 1].weights)
+    detail = f"at most {most} weights of a unit are not 0, promised {number_text(limit)}"
+    require(most <= limit, detail)
+    return detail
+
+
+def check_unused(known: Known, promise: dict[str, Any]) -> str:
+    """Features that no unit looks at."""
+    if not isinstance(promise["features"], list):
+        raise ValueError("the features are no list")
+    places = [known.feature(feature) for feature in promise["features"]]
+    for j in places:
+        has_weight = any(row[j] for row in known.model.layers[0].weights)
+        require(not has_weight, f"{known.name(j)} has a weight")
+    return f"{len(places)} features have no weight"
+
+
+def check_weight(known: Known, promise: dict[str, Any]) -> str:
     """One weight has a value."""
-    del samples, found
-    k, unit, j = (_place(promise[key]) for key in ("layer", "unit", "input"))
-    weight = model.layers[k].weights[unit][j]
-    return judged(name, weight == promise["value"], f"the weight is {weight:g}")
+    k, unit, j = (place(promise[key]) for key in ("layer", "unit", "input"))
+    layers, value = known.model.layers, exact(promise["value"])
+    exists = k < len(layers) and unit < len(layers[k].weights) and j < len(layers[k].weights[0])
+    require(exists, "there is no such weight")
+    weight = layers[k].weights[unit][j]
+    require(Fraction(weight) == value, f"the weight is {weight:g}")
+    return f"the weight is {weight:g}"
 
 
-def check_monotone(
-    name: str, model: CheckedModel, samples: Any, found: Any, promise: dict[str, Any]
-) -> Claim:
+def check_monotone(known: Known, promise: dict[str, Any]) -> str:
     """No path of weights from a feature to an output has the wrong sign."""
-    del samples, found
-    names = model.content.get("feature_names") or []
-    wanted, sign = promise["feature"], promise["sign"]
-    feature = names.index(wanted) if isinstance(wanted, str) else _place(wanted)
-    output = model.classes.index(promise["class"])
-    if sign not in (1, -1):
-        return false(name, "the sign is neither 1 nor -1")
-    signs = [{_sign(row[feature])} - {0} for row in model.layers[0].weights]
-    for layer in model.layers[1:]:
+    feature, output = known.feature(promise["feature"]), known.output(promise["class"])
+    sign = exact(promise["sign"])
+    require(sign in (1, -1), "the sign is neither 1 nor -1")
+    signs = [{_sign(row[feature])} - {0} for row in known.model.layers[0].weights]
+    for layer in known.model.layers[1:]:
         signs = [
             {_sign(w) * s for w, reached in zip(row, signs, strict=True) for s in reached} - {0}
             for row in layer.weights
         ]
-    wrong = [o for o, reached in enumerate(signs) if (-sign if o == output else sign) in reached]
-    detail = f"a path of the wrong sign leads to output {wrong[0]}" if wrong else "by all paths"
-    return judged(name, not wrong, detail)
+    for o, reached in enumerate(signs):
+        is_wrong = (-sign if o == output else sign) in reached
+        require(not is_wrong, f"a path of the wrong sign leads to output {o}")
+    return f"by all paths from {known.name(feature)}"
 
 
-def check_parity(
-    name: str,
-    model: CheckedModel,
-    samples: Samples | None,
-    found: Evaluation | None,
-    promise: dict[str, Any],
-) -> Claim:
-    """Shares of a class differ little between the values of a feature."""
-    if samples is None or found is None:
-        return claimed(name, _NO_DATA)
-    if promise.get("feature") is None:
-        return claimed(name, "the groups are not in the file")
-    feature, limit = _place(promise["feature"]), Fraction(promise["at_most"])
-    output, only_own = model.classes.index(promise["class"]), bool(promise["only_own"])
-    shares: dict[float, list[int]] = {}
-    for row, c, winner in zip(samples.features, samples.classes, found.winners, strict=True):
-        if c == output or not only_own:
-            shares.setdefault(row[feature], []).append(int(winner == output))
-    rates = [Fraction(sum(hits), len(hits)) for hits in shares.values()]
-    gap = max(rates) - min(rates)
-    return judged(
-        name, gap <= limit + _ROUNDING, f"shares differ by {float(gap):.4g}, promised {limit}"
-    )
-
-
-def check_right(
-    name: str,
-    model: CheckedModel,
-    samples: Samples | None,
-    found: Evaluation | None,
-    promise: dict[str, Any],
-) -> Claim:
-    """Some training rows get exactly their own output."""
-    del model
-    if samples is None or found is None:
-        return claimed(name, _NO_DATA)
-    rows = parse_rows(promise["rows"])
-    wrong = []
-    for i in rows:
-        outputs = found.outputs[found.points[i]]
-        if [o for o, on in enumerate(outputs) if on] != [samples.classes[i]]:
-            wrong.append(i)
-    return judged(name, not wrong, f"{len(rows) - len(wrong)} of {len(rows)} rows are right")
-
-
-def check_objective(model: CheckedModel, total: Fraction) -> Claim | None:
+def check_objective(
+    model: CheckedModel, result: Result, total: Fraction, deadline: Deadline
+) -> Claim | None:
     """Loss plus penalty, None where the loss is all that was minimised."""
-    stated = model.part("result").get("objective")
+    stated = result.objective
     if stated is None:
         return None
-    penalty = model.part("certificate").get("penalty")
-    if not isinstance(penalty, dict) or type(stated) not in (int, float):
+    penalty: Any = model.part("certificate").get("penalty")
+    prices = _prices(penalty)
+    if is_above(total, stated, is_exact=False):
+        return false("objective", f"{number_text(stated)} is below the loss {number_text(total)}")
+    if prices is None:
         return claimed("objective", "the prices are not in the file")
-    if penalty.get("saturated") or penalty.get("maximal"):
-        return claimed("objective", f"{stated:g}; prices of margins are not recomputed")
-    prices = [Fraction(penalty.get(key) or 0) for key in ("weight", "l1", "l2")]
+    if prices["saturated"] or prices["maximal"]:
+        detail = f"{number_text(stated)}; prices of margins are not recomputed"
+        return claimed("objective", detail)
     numbers: list[Number] = [w for layer in model.layers for row in layer.weights for w in row]
-    value = total + prices[0] * sum(1 for w in numbers if w)
-    if penalty.get("biases"):
+    value = total + prices["weight"] * sum(1 for w in numbers if w)
+    if penalty["biases"]:
         shared = model.threshold_kind == "layer"
         for layer in model.layers:
-            numbers += layer.thresholds[:1] if shared else layer.thresholds
-    value += sum((prices[1] * abs(Fraction(n)) + prices[2] * Fraction(n) ** 2 for n in numbers), 0)
-    is_right = abs(value - Fraction(stated)) <= _ROUNDING * max(Fraction(1), abs(value))
-    detail = f"{float(value):.9g} recomputed, {stated:.9g} in the file"
+            lines = layer.limits[:1] if shared else layer.limits
+            numbers += [t for line in lines for t in line]
+    for number, count in Counter(map(abs, numbers)).items():
+        deadline.check()
+        size = Fraction(number)
+        value += count * (prices["l1"] * size + prices["l2"] * size**2)
+    is_right, note = compared(stated, value, is_exact=False)
+    detail = differing(value, stated) + note
     return proven("objective", detail) if is_right else false("objective", detail)
 
 
-def _place(value: Any) -> int:
-    if type(value) is not int or value < 0:
-        raise ValueError(f"{value!r} is no place")
-    return value
+def _prices(penalty: Any) -> dict[str, Fraction] | None:
+    if not isinstance(penalty, dict):
+        return None
+    try:
+        prices = {
+            key: exact(penalty[key]) for key in ("weight", "l1", "l2", "saturated", "maximal")
+        }
+        if min(prices.values()) < 0 or type(penalty["biases"]) is not bool:
+            raise ValueError("a price below 0")
+    except (KeyError, ValueError) as error:
+        raise ModelFileError(
+            f"the certificate's prices make no sense ({error}): save the model again."
+        ) from error
+    return prices
 
 
 def _sign(weight: Number) -> int:
     return (weight > 0) - (weight < 0)
-
-
-def _text(numbers: list[Any]) -> str:
-    return ", ".join("any" if n is None else str(n) for n in numbers)

@@ -1,135 +1,224 @@
-"""The forward pass in exact rationals, beside the same in double arithmetic.
-
-Every number of a model file is a binary fraction. Numbers of a layer are brought to a common
-denominator, so that exact sums are sums of Python's integers.
+"""The forward pass in double arithmetic, with every decision compared with exact arithmetic.
 
 What a network answers is defined in double arithmetic (see the format of model files). Where exact
-sums and double sums lead to different decisions, rounding decides, and that is counted.
+sums and double sums lead to different decisions, rounding decides, and that is counted. Sums that
+cannot be rounded need no comparison, nor do those that are farther from their threshold than all
+rounding together; the others are computed again in fractions.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+import struct
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import reduce
+from operator import add, mul
 
-from bdnn.checker.model import CheckedModel, Layer
+from bdnn.checker.deadline import Deadline
+from bdnn.checker.model import Classifier, Layer, Number
+from bdnn.checker.samples import Row
+
+#: Scaled inputs as little-endian doubles.
+Point = bytes
 
 _LIMIT = 2.0**30
+# Twice the relative error of a product and a sum, and more than products that vanish.
+_ROUNDOFF, _TINY = 2.0**-52, 2.0**-1000
+# Thresholds on this grid are subtracted from exact sums without rounding.
+_FINEST = 2.0**-20
+_EXACT = 2.0**53
 
-Vector = tuple[Fraction, ...]
-Point = tuple[int, ...]
+
+@dataclass(frozen=True)
+class Answer:
+    """What a network says of one input.
+
+    Attributes
+    ----------
+    outputs : tuple of int
+        0/1 outputs.
+    winner : int
+        Predicted class.
+    n_decisions, rounded : int
+        All decisions, and those that differ between exact and double arithmetic.
+    """
+
+    outputs: tuple[int, ...]
+    winner: int
+    n_decisions: int
+    rounded: int
 
 
 @dataclass
 class Evaluation:
-    """Answers of a network on scaled inputs.
+    """Answers of a network on many rows.
 
     Attributes
     ----------
-    points : list of tuples of int
-        The inputs as integers over a common denominator.
-    outputs : dict
-        0/1 outputs of every distinct point.
-    winner : dict
-        Predicted class of every distinct point.
-    rounded : int
-        Decisions that differ between exact and double arithmetic.
-    n_decisions : int
-        All decisions.
+    points : list of bytes
+        Distinct scaled inputs.
+    numbers : list of int
+        Which of these every row has.
+    outputs : list of tuples of int
+        Of every point; equal ones are one object.
+    winner : list of int
+        Predicted class of every point.
+    n_decisions, rounded : int
+        As of an answer, for all points together.
     """
 
-    points: list[Point]
-    outputs: dict[Point, tuple[int, ...]] = field(default_factory=dict)
-    winner: dict[Point, int] = field(default_factory=dict)
-    rounded: int = 0
+    points: list[Point] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    outputs: list[tuple[int, ...]] = field(default_factory=list)
+    winner: list[int] = field(default_factory=list)
     n_decisions: int = 0
+    rounded: int = 0
 
     @property
     def winners(self) -> list[int]:
-        """Predicted class of every input."""
-        return [self.winner[point] for point in self.points]
+        """Predicted class of every row."""
+        return [self.winner[number] for number in self.numbers]
 
 
-def scaled(model: CheckedModel, row: list[float]) -> Vector:
-    """Scale a row: double arithmetic up to the rounding to the grid, as the format defines it."""
-    if model.scale_kind is None:
-        return tuple(Fraction(value) for value in row)
-    return tuple(scaled_feature(model, j, value) for j, value in enumerate(row))
-
-
-def scaled_feature(model: CheckedModel, j: int, value: float) -> Fraction:
-    """Scale one feature."""
-    number = (value - model.shift[j]) * model.factor[j]
-    number = min(max(number, -_LIMIT), _LIMIT)
-    if not model.step:
-        return Fraction(number)
-    # The product is rounded like in the package; it is exact for steps that are powers of two.
-    return Fraction(round(number / model.step) * model.step)
-
-
-def evaluate(model: CheckedModel, inputs: Sequence[Vector]) -> Evaluation:
-    """Evaluate a network on scaled inputs."""
-    layers = [_ExactLayer(layer) for layer in model.layers]
-    below = math.lcm(*{value.denominator for x in inputs for value in x})
-    points = [tuple(v.numerator * (below // v.denominator) for v in x) for x in inputs]
-    found = Evaluation(points)
-    limits = model.layers[-1].thresholds
-    for x, point in zip(inputs, points, strict=True):
-        if point in found.outputs:
+def evaluate(
+    model: Classifier, rows: Iterable[Row], deadline: Deadline | None = None
+) -> Evaluation:
+    """Evaluate a network on raw rows."""
+    network, layout = Evaluator(model), struct.Struct(f"<{model.n_features}d")
+    found = Evaluation()
+    known: dict[Point, int] = {}
+    patterns: dict[tuple[int, ...], tuple[int, ...]] = {}
+    for row in rows:
+        inputs = scaled(model, row)
+        point = layout.pack(*(value + 0.0 for value in inputs))
+        number = known.setdefault(point, len(known))
+        found.numbers.append(number)
+        if number < len(found.points):
             continue
-        numbers, part, reals = point, below, [float(value) for value in x]
-        for layer in layers:
-            exact = layer.exact_sums(numbers)
-            doubles = layer.double_sums(reals)
-            values = []
-            for total, double, line in zip(exact, doubles, layer.limits, strict=True):
-                reached = [double >= float(t) for t in line]
-                true = [total >= t * layer.below * part for t in line]
-                found.rounded += sum(a != b for a, b in zip(true, reached, strict=True))
-                found.n_decisions += len(line)
-                values.append(layer.values[sum(reached)])
-            numbers, part, reals = tuple(values), 1, [float(value) for value in values]
-        found.outputs[point] = numbers
-        scores = [total - t for total, t in zip(doubles, limits, strict=True)]
-        last = layers[-1]
-        size = last.below * (below if len(layers) == 1 else 1)
-        fractions = [total - t * size for total, (t,) in zip(exact, last.limits, strict=True)]
-        found.winner[point] = _winner(numbers, scores, model.ties)
-        found.n_decisions += 1
-        found.rounded += _winner(numbers, fractions, model.ties) != found.winner[point]
+        answer = network.answer(inputs)
+        found.points.append(point)
+        found.outputs.append(patterns.setdefault(answer.outputs, answer.outputs))
+        found.winner.append(answer.winner)
+        found.n_decisions += answer.n_decisions
+        found.rounded += answer.rounded
+        if deadline is not None:
+            deadline.check()
     return found
 
 
-def _winner(on: Sequence[int], scores: Sequence[float | Fraction], ties: str) -> int:
-    values: Sequence[float | Fraction] = on if ties == "first" else scores
-    return max(range(len(values)), key=lambda i: (values[i], -i))
+def scaled(model: Classifier, row: Sequence[float]) -> Row:
+    """Scale a row, in double arithmetic as the format defines it."""
+    if model.scale_kind is None:
+        return tuple(row)
+    return tuple(scaled_feature(model, j, value) for j, value in enumerate(row))
 
 
-class _ExactLayer:
-    """A layer with its weights as integers over a common denominator."""
+def scaled_feature(model: Classifier, j: int, value: float) -> float:
+    """Scale one feature."""
+    number = (value - model.shift[j]) * model.factor[j]
+    number = min(max(number, -_LIMIT), _LIMIT)
+    # The step is a power of two, so that nothing but `round` rounds.
+    return round(number / model.step) * model.step if model.step else number
 
-    def __init__(self, layer: Layer) -> None:
-        fractions = [[Fraction(w) for w in row] for row in layer.weights]
-        self.below = math.lcm(*{w.denominator for row in fractions for w in row})
-        self.rows = [
-            [(j, int(w * self.below)) for j, w in enumerate(row) if w] for row in fractions
+
+class Evaluator:
+    """A network with what is known of its sums."""
+
+    def __init__(self, model: Classifier) -> None:
+        self._ties = model.ties
+        size, step = _LIMIT, model.step
+        self._layers = []
+        for layer in model.layers:
+            self._layers.append(_Sums(layer, size, step))
+            size, step = float(max(map(abs, layer.values))), 1.0
+
+    def answer(self, inputs: Row, *, after: int = 0) -> Answer:
+        """Say what the network makes of scaled inputs, or of the values of a hidden layer."""
+        n_decisions, rounded = 1, 0
+        values: Row = inputs
+        for layer in self._layers[after:]:
+            sums, taken = [], []
+            for unit, line in enumerate(layer.limits):
+                total = layer.total(unit, values)
+                reached = sum(total >= t for t in line)
+                rounded += layer.rounded(unit, values, total)
+                n_decisions += len(line)
+                sums.append(total)
+                taken.append(layer.values[reached])
+            last, values = values, tuple(map(float, taken))
+        outputs = tuple(taken)
+        if self._ties == "first":
+            return Answer(outputs, outputs.index(1) if 1 in outputs else 0, n_decisions, rounded)
+        scores = [total - t for total, (t,) in zip(sums, layer.limits, strict=True)]
+        winner = _largest(scores)
+        rounded += winner != layer.exact_winner(last, scores, winner)
+        return Answer(outputs, winner, n_decisions, rounded)
+
+
+class _Sums:
+    """The sums of a layer, in doubles and exactly."""
+
+    def __init__(self, layer: Layer, size: float, step: float) -> None:
+        self.rows, self.limits, self.values = layer.weights, layer.limits, layer.values
+        largest = max(sum(map(abs, row)) for row in self.rows) * size
+        # Whole multiples of the step that doubles hold, whatever the order they are added in.
+        self._is_exact = all(w == int(w) for row in self.rows for w in row) and (
+            largest == 0 or largest < _EXACT * step
+        )
+        most = _EXACT * min(step, _FINEST) - largest
+        self._has_exact_scores = self._is_exact and all(
+            abs(t) < most and t / _FINEST == int(t / _FINEST) for t, *_ in self.limits
+        )
+
+    def total(self, unit: int, values: Row) -> float:
+        """A sum in double arithmetic, added in input order."""
+        return reduce(add, map(mul, self.rows[unit], values), 0.0)
+
+    def rounded(self, unit: int, values: Row, total: float) -> int:
+        """How many of a unit's decisions hang on rounding."""
+        if self._is_exact:
+            return 0
+        row, line = self.rows[unit], self.limits[unit]
+        error = _error(row, values)
+        if all(abs(total - t) > error for t in line):
+            return 0
+        true = _exact_sum(row, values)
+        return sum((true >= Fraction(t)) != (total >= t) for t in line)
+
+    def exact_winner(self, values: Row, scores: list[float], winner: int) -> int:
+        """The class of the largest score in exact arithmetic."""
+        if self._has_exact_scores:
+            return winner
+        errors = [
+            _error(row, values) + abs(score) * _ROUNDOFF
+            for row, score in zip(self.rows, scores, strict=True)
         ]
-        self.weights = [[float(w) for w in row] for row in layer.weights]
-        self.limits = [[Fraction(t) for t in line] for line in layer.limits]
-        self.values = layer.values
+        is_clear = all(
+            scores[winner] - score > errors[winner] + error
+            for i, (score, error) in enumerate(zip(scores, errors, strict=True))
+            if i != winner
+        )
+        if is_clear:
+            return winner
+        return _largest(
+            [
+                _exact_sum(row, values) - Fraction(t)
+                for row, (t,) in zip(self.rows, self.limits, strict=True)
+            ]
+        )
 
-    def exact_sums(self, numbers: Point) -> list[int]:
-        """Sums, times the denominators of weights and inputs."""
-        return [sum(w * numbers[j] for j, w in row) for row in self.rows]
 
-    def double_sums(self, numbers: list[float]) -> list[float]:
-        """Sums in double arithmetic, added in input order."""
-        sums = []
-        for row in self.weights:
-            total = 0.0
-            for w, value in zip(row, numbers, strict=True):
-                total += w * value
-            sums.append(total)
-        return sums
+def _error(row: Sequence[Number], values: Row) -> float:
+    """More than a sum in double arithmetic can be off."""
+    size: float = sum(map(abs, map(mul, row, values)))
+    return (len(row) + 2) * _ROUNDOFF * size + _TINY
+
+
+def _exact_sum(row: Sequence[Number], values: Row) -> Fraction:
+    parts = (Fraction(w) * Fraction(v) for w, v in zip(row, values, strict=True) if w and v)
+    return sum(parts, Fraction(0))
+
+
+def _largest(scores: Sequence[float | Fraction]) -> int:
+    return max(range(len(scores)), key=lambda i: (scores[i], -i))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from fractions import Fraction
@@ -10,6 +11,8 @@ from itertools import pairwise
 STEP = (0, 1)
 _NAMES = {"step": STEP, "sign": (-1, 1), "ternary": (-1, 0, 1)}
 _MOST_VALUES = 16
+_VALUE = r"-?[0-9]{1,6}"
+_VALUES = re.compile(rf"values:{_VALUE}(/{_VALUE})*(@.*)?")
 # Fixed distances are added to a unit's own shift in double arithmetic.
 _ROUNDING = Fraction(1, 10**9)
 
@@ -24,12 +27,14 @@ def parse_activation(name: object) -> tuple[tuple[int, ...], tuple[float, ...] |
         found: tuple[int, ...] = tuple(range(int(levels[1])))
     elif name in _NAMES:
         found = _NAMES[name]
-    elif name.startswith("values:"):
+    elif _VALUES.fullmatch(name):
         found = tuple(int(v) for v in values.split("/"))
     else:
         raise ValueError("an unknown activation")
     fixed = tuple(float(t) for t in limits.split("/")) if limits else None
     ascending = list(found) == sorted(set(found)) and 2 <= len(found) <= _MOST_VALUES
+    if fixed is not None and not all(map(math.isfinite, fixed)):
+        raise ValueError("an activation with a threshold that is not finite")
     if not ascending or (fixed and (len(fixed) != len(found) - 1 or list(fixed) != sorted(fixed))):
         raise ValueError("an activation whose values or thresholds are out of order")
     return found, fixed

@@ -26,6 +26,7 @@ from bdnn.cli.commands.reproduce import bench, reproduce
 from bdnn.cli.commands.solvers import solvers
 from bdnn.cli.commands.train import train
 from bdnn.cli.console import error
+from bdnn.cli.interrupts import as_ctrl_c
 from bdnn.errors import BDNNError
 
 __all__ = ["app", "main"]
@@ -99,7 +100,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     arguments : sequence of str, optional
         Those of the process if not given.
     """
-    sys.exit(_run(None if arguments is None else list(arguments)))
+    with as_ctrl_c():
+        code = _run(None if arguments is None else list(arguments))
+    sys.exit(code)
 
 
 def _run(arguments: list[str] | None) -> int:

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import typer
@@ -16,12 +17,18 @@ _PIPE_WIDTH = 200
 
 def error(message: str) -> None:
     """Tell in one line what is wrong."""
-    typer.echo(f"error: {' '.join(message.split())}", err=True)
+    _tell("error", message)
 
 
 def note(message: str) -> None:
     """Tell in one line what a user should know."""
-    typer.echo(f"note: {' '.join(message.split())}", err=True)
+    _tell("note", message)
+
+
+def _tell(kind: str, message: str) -> None:
+    # Of a terminal that was closed, what is told there is lost and nothing else.
+    with suppress(OSError):
+        typer.echo(f"{kind}: {' '.join(message.split())}", err=True)
 
 
 def print_json(values: Mapping[str, Any]) -> None:
@@ -65,6 +72,11 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]], title: s
     for row in cells:
         table.add_row(*row)
     Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, markup=False).print(table)
+
+
+def number(value: float | None) -> str:
+    """Write a number in four digits."""
+    return "unknown" if value is None else f"{value:.4g}"
 
 
 def percent(share: float | None) -> str:

@@ -8,11 +8,12 @@ import shlex
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
 
 import typer
 
-from bdnn.cli.console import note, print_json, print_pairs, print_table
+from bdnn.cli.console import note, print_pairs, print_table
+from bdnn.cli.options.output import Answer
 from bdnn.errors import DataError, ModelError
 
 if TYPE_CHECKING:
@@ -24,45 +25,75 @@ _INCOMPLETE = 1
 _BACKENDS = ("processes", "dask")
 
 
-@dataclass(frozen=True)
-class Request:
-    """What a user asks for; the fields are the options of the commands."""
+class Suite(NamedTuple):
+    """What a command runs: its name, the folder of its experiments, and what a report says."""
 
     command: str
     folder: str
     title: str
-    names: tuple[str, ...]
-    quick: bool
-    out: Path | None
-    jobs: int | None
-    backend: str
-    scheduler: str | None
-    retry: bool
-    estimate: bool
-    report_only: bool
-    quiet: bool
-    as_json: bool
+
+
+@dataclass(frozen=True)
+class Request(Answer):
+    """What a user asks for."""
+
+    panel: ClassVar[str] = "Options"
+
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Names from the list, 'all', or TOML files of your own.",
+            show_default="list what exists",
+        ),
+    ] = None
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small part of everything, in a minute or two.")
+    ] = False
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Where results and reports go; nothing is written else."
+        ),
+    ] = None
+    jobs: Annotated[
+        int | None,
+        typer.Option(help="Cells at a time, each in one core.", show_default="all cores"),
+    ] = None
+    backend: Annotated[
+        str, typer.Option(help="processes of this machine, or dask for a cluster.")
+    ] = "processes"
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Of the cluster, as in tcp://10.0.0.5:8786."),
+    ] = None
+    retry: Annotated[bool, typer.Option("--retry", help="Run cells that failed once more.")] = False
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="Only say how long it would take.")
+    ] = False
+    report_only: Annotated[
+        bool, typer.Option("--report-only", help="Write the reports of what is there; run nothing.")
+    ] = False
 
     @property
     def workers(self) -> int:
         """Cells at a time on this machine."""
         return self.jobs or os.cpu_count() or 1
 
-    @property
-    def line(self) -> str:
+    def line(self, suite: Suite) -> str:
         """The command that does the same again, without the paths of this machine."""
-        names = [Path(name).name for name in self.names]
-        parts = ["bdnn", self.command, *names, *(["--quick"] if self.quick else [])]
+        names = [Path(name).name for name in self.names or ()]
+        parts = ["bdnn", suite.command, *names, *(["--quick"] if self.quick else [])]
         return shlex.join([*parts, "--out", self.out.name if self.out else "results"])
 
 
-def run_request(request: Request) -> None:
+def run_request(request: Request, suite: Suite) -> None:
     """Do what a user asks for."""
     _check(request)
     if not request.names:
-        _list(request)
+        _list(request, suite)
         return
-    experiments = _load(request)
+    experiments = _load(request, suite)
     if request.estimate:
         _estimate(request, experiments)
         return
@@ -73,7 +104,7 @@ def run_request(request: Request) -> None:
     interrupted = False
     if not request.report_only:
         interrupted = _run(request, request.out, experiments)
-    _report(request, request.out, experiments, interrupted)
+    _report(request, suite, request.out, experiments, interrupted)
 
 
 def _check(request: Request) -> None:
@@ -101,34 +132,36 @@ def _check(request: Request) -> None:
         raise ModelError("--out has no effect without a name: name what to run, for example all.")
 
 
-def _load(request: Request) -> list[Experiment]:
+def _load(request: Request, suite: Suite) -> list[Experiment]:
     from bdnn.experiments import load_experiment, names
 
     wanted = [
         name
-        for given in request.names
-        for name in (names(request.folder) if given == "all" else (given,))
+        for given in request.names or ()
+        for name in (names(suite.folder) if given == "all" else (given,))
     ]
     unique = list(dict.fromkeys(wanted))
-    return [load_experiment(name, quick=request.quick, folder=request.folder) for name in unique]
+    return [load_experiment(name, quick=request.quick, folder=suite.folder) for name in unique]
 
 
-def _list(request: Request) -> None:
+def _list(request: Request, suite: Suite) -> None:
     from bdnn.experiments import estimated_seconds, load_experiment, names, plan
 
     records: list[dict[str, Any]] = []
-    for name in names(request.folder):
+    for name in names(suite.folder):
         record: dict[str, Any] = {"name": name}
         for mode in ("full", "quick"):
-            experiment = load_experiment(name, quick=mode == "quick", folder=request.folder)
+            experiment = load_experiment(name, quick=mode == "quick", folder=suite.folder)
             cells = plan([experiment])
             record["title"] = experiment.title
             record[f"{mode}_cells"] = len(cells)
             record[f"{mode}_seconds"] = estimated_seconds(cells.values(), request.workers)
         records.append(record)
-    if request.as_json:
-        print_json({"experiments": records, "jobs": request.workers})
-        return
+    told = {"experiments": records, "jobs": request.workers}
+    request.show(told, lambda: _print_list(request, suite, records))
+
+
+def _print_list(request: Request, suite: Suite, records: list[dict[str, Any]]) -> None:
     print_table(
         ["name", "title", "cells", "time", "quick cells", "quick time"],
         [
@@ -145,7 +178,7 @@ def _list(request: Request) -> None:
     )
     typer.echo(
         f"times are estimates for {request.workers} cells at a time; run with "
-        f"'bdnn {request.command} NAME --out FOLDER', or all"
+        f"'bdnn {suite.command} NAME --out FOLDER', or all"
     )
 
 
@@ -157,17 +190,14 @@ def _estimate(request: Request, experiments: list[Experiment]) -> None:
     done = set() if request.out is None else set(read_results(request.out))
     left = [cell for key, cell in cells.items() if key not in done]
     seconds = estimated_seconds(left, request.workers)
-    if request.as_json:
-        counts = {"cells": len(cells), "done": len(cells) - len(left)}
-        print_json({**counts, "jobs": request.workers, "seconds": seconds})
-        return
-    print_pairs(
-        [
-            ("cells", f"{len(cells)}, {len(cells) - len(left)} of them done"),
-            ("at a time", str(request.workers)),
-            ("time", f"about {duration(seconds)}"),
-        ]
-    )
+    counts = {"cells": len(cells), "done": len(cells) - len(left)}
+    pairs = [
+        ("cells", f"{counts['cells']}, {counts['done']} of them done"),
+        ("at a time", str(request.workers)),
+        ("time", f"about {duration(seconds)}"),
+    ]
+    told = {**counts, "jobs": request.workers, "seconds": seconds}
+    request.show(told, lambda: print_pairs(pairs))
 
 
 def _run(request: Request, folder: Path, experiments: list[Experiment]) -> bool:
@@ -195,7 +225,11 @@ def _run(request: Request, folder: Path, experiments: list[Experiment]) -> bool:
 
 
 def _report(
-    request: Request, folder: Path, experiments: list[Experiment], interrupted: bool
+    request: Request,
+    suite: Suite,
+    folder: Path,
+    experiments: list[Experiment],
+    interrupted: bool,
 ) -> None:
     from bdnn.experiments import plan, write_report
     from bdnn.experiments.results import read_results
@@ -203,7 +237,9 @@ def _report(
     if not folder.is_dir():
         raise DataError(f"there are no results in {folder}: run without --report-only first.")
     rows = read_results(folder)
-    contents = write_report(folder, experiments, rows, title=request.title, command=request.line)
+    contents = write_report(
+        folder, experiments, rows, title=suite.title, command=request.line(suite)
+    )
     cells = plan(experiments)
     done = sum(key in rows and rows[key]["status"] == "done" for key in cells)
     _tell(request, folder, contents, done, len(cells))
@@ -215,25 +251,25 @@ def _tell(request: Request, folder: Path, contents: Contents, done: int, total: 
     from bdnn.experiments.report.contents import details
 
     summary = contents.summary
-    if request.as_json:
-        print_json(
-            {
-                "out": str(folder),
-                "cells": total,
-                "done": done,
-                "failed": len(contents.failures),
-                "accuracy_cells": summary.accuracy.total,
-                "accuracy_cells_reached": summary.accuracy.reached,
-                "speedup": summary.speedup,
-            }
-        )
-        return
-    lines = [("cells", f"{done} of {total} done, {len(contents.failures)} failed")]
-    if summary.accuracy.total:
-        lines.append(("accuracy cells at or above the paper", str(summary.accuracy)))
-    print_pairs([*lines, *details(summary), ("report", str(folder / "report.html"))])
-    for label, reason in contents.failures[:3]:
-        note(f"failed: {label}: {reason}")
+    facts = {
+        "out": str(folder),
+        "cells": total,
+        "done": done,
+        "failed": len(contents.failures),
+        "accuracy_cells": summary.accuracy.total,
+        "accuracy_cells_reached": summary.accuracy.reached,
+        "speedup": summary.speedup,
+    }
+
+    def show() -> None:
+        lines = [("cells", f"{done} of {total} done, {len(contents.failures)} failed")]
+        if summary.accuracy.total:
+            lines.append(("accuracy cells at or above the paper", str(summary.accuracy)))
+        print_pairs([*lines, *details(summary), ("report", str(folder / "report.html"))])
+        for label, reason in contents.failures[:3]:
+            note(f"failed: {label}: {reason}")
+
+    request.show(facts, show)
 
 
 def duration(seconds: float) -> str:

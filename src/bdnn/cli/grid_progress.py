@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Self
 import typer
 
 from bdnn.cli.experiments import duration
+from bdnn.cli.progress import make_bar
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -36,16 +37,7 @@ class GridProgress:
 
     def __enter__(self) -> Self:
         if self.live:
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-            self._bar = Progress(
-                TimeElapsedColumn(),
-                BarColumn(bar_width=24),
-                TextColumn("{task.description}"),
-                console=Console(stderr=True),
-                transient=True,
-            )
+            self._bar = make_bar()
             self._task = self._bar.add_task("prepare", total=None)
             self._bar.start()
         return self

@@ -1,11 +1,18 @@
-"""Files that commands write: refused before the work if impossible, and never half written."""
+"""Pictures and tables that commands write."""
 
 from __future__ import annotations
 
-import os
+import csv
+import io
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from bdnn.errors import DataError
+from bdnn.files import check_writable, write_whole
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _PICTURES = (".png", ".pdf", ".svg")
 
@@ -17,24 +24,17 @@ def check_picture(path: Path, option: str) -> None:
     check_writable(path)
 
 
-def check_writable(path: Path) -> None:
-    """Raise an error unless a file can be written at a path, without touching it."""
-    folder = path.parent
-    if not folder.is_dir():
-        raise DataError(f"cannot write {path}: there is no folder {folder}: create it first.")
-    # Renaming onto a folder fails, and onto a device it would replace the device.
-    if path.exists() and not path.is_file():
-        raise DataError(f"cannot write {path}: it is no ordinary file: give the name of a file.")
-    if not os.access(folder, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.W_OK)):
-        raise DataError(f"cannot write {path}: permission denied: choose another place.")
+def write_picture(path: Path, figure: Figure) -> None:
+    """Write a picture in the format of its path's ending."""
+    content = io.BytesIO()
+    figure.savefig(content, format=path.suffix[1:].lower(), dpi=150)
+    write_whole(path, content.getvalue())
 
 
-def write_text(path: Path, text: str) -> None:
-    """Write a file under another name and rename it, so that it is never seen half written."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text, encoding="utf-8", newline="")
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+def as_csv(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
+    """Write a table with its header."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows(rows)
+    return text.getvalue()

@@ -15,7 +15,6 @@ from bdnn.cli.console import percent
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
-    from rich.progress import TaskID
 
     from bdnn.training.result import Progress
 
@@ -87,7 +86,9 @@ class ProgressDisplay:
                 typer.echo(f"{last:7.1f} s  {describe(moment)}", err=True)
 
     def _draw(self) -> None:
-        bar, task = _make_bar(self.time_limit)
+        bar = make_bar()
+        total = self.time_limit if math.isfinite(self.time_limit) else None
+        task = bar.add_task("prepare", total=total)
         with bar:
             while not self._ended.wait(_TICK):
                 bar.update(task, completed=self._seconds, description=describe(self._moment))
@@ -110,16 +111,15 @@ def _number(value: float) -> str:
     return f"{value:.6g}" if math.isfinite(value) else "unknown"
 
 
-def _make_bar(time_limit: float) -> tuple[Bar, TaskID]:
+def make_bar() -> Bar:
+    """A bar on standard error that is gone afterwards: time, share, and what is going on."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    bar = Progress(
+    return Progress(
         TimeElapsedColumn(),
         BarColumn(bar_width=24),
         TextColumn("{task.description}"),
         console=Console(stderr=True),
         transient=True,
     )
-    total = time_limit if math.isfinite(time_limit) else None
-    return bar, bar.add_task("prepare", total=total)

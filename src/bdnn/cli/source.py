@@ -9,90 +9,78 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdnn import datasets
-from bdnn.activation import FloatArray
-from bdnn.cli.model import encoding_of, labels_of
+from bdnn.cli.model import encoding_of
+from bdnn.cli.options import data as options
 from bdnn.datasets.tables.encoding import Encoding
 from bdnn.datasets.tables.samples import Samples, read_labels, read_numbers
 from bdnn.datasets.tables.table import Table, read_table
 from bdnn.errors import DataError
-from bdnn.export.json import ModelRecord
+from bdnn.model_file import ModelRecord
+from bdnn.network.activation import FloatArray
 
 
-def training_samples(
-    data: str,
-    *,
-    target: str | None,
-    missing: str | None,
-    header: bool | None,
-    regression: bool = False,
-) -> Samples:
+def training_samples(asked: options.Data, *, regression: bool) -> Samples:
     """Read features and labels to train on, or numbers for a regression."""
-    if data in datasets.names():
-        dataset = _builtin(data, regression=regression)
-        _check_builtin_target(dataset, target)
-        return Samples.from_dataset(dataset)
-    return Samples.from_table(_open(data, header), target, missing=missing, numeric=regression)
+    if asked.data in datasets.names():
+        return Samples.from_dataset(builtin(asked, regression=regression))
+    return Samples.from_table(_open(asked), asked.target, missing=asked.missing, numeric=regression)
 
 
-def model_features(
-    model: ModelRecord, data: str, header: bool | None
-) -> tuple[FloatArray, list[str]]:
+def model_features(record: ModelRecord, asked: options.Table) -> tuple[FloatArray, list[str]]:
     """Read the features that a model needs; labels are not looked at."""
-    if data in datasets.names():
-        return encoding_of(model).encode(Table.from_dataset(datasets.load(data)))
-    return encoding_of(model).encode(_open(data, header))
+    if asked.data in datasets.names():
+        return encoding_of(record).encode(Table.from_dataset(datasets.load(asked.data)))
+    return encoding_of(record).encode(_open(asked))
 
 
 def model_samples(
-    model: ModelRecord, data: str, *, target: str | None, header: bool | None
+    record: ModelRecord, asked: options.LabelledTable
 ) -> tuple[FloatArray, NDArray[np.generic], list[str]]:
     """Read the features that a model needs, and labels to compare its answers with."""
-    encoding = encoding_of(model)
-    numeric = model.kind == "regressor"
-    if data in datasets.names():
-        dataset = _builtin(data, regression=numeric)
-        _check_builtin_target(dataset, target)
+    encoding = encoding_of(record)
+    numeric = record.model.kind == "regressor"
+    if asked.data in datasets.names():
+        dataset = builtin(asked, regression=numeric)
         X, notes = encoding.encode(Table.from_dataset(dataset))
         return X, dataset.y, notes
-    table = _open(data, header)
-    place = _find_target(table, encoding, target)
+    table = _open(asked)
+    place = _find_target(table, encoding, asked.target)
     X, notes = replace(encoding, target_place=place).encode(table)
     if numeric:
         return X, read_numbers(table, place), notes
-    as_text = labels_of(model).dtype.kind == "U"
+    as_text = record.model.labels.dtype.kind == "U"
     return X, read_labels(table, place, as_text=as_text), notes
 
 
-def _open(data: str, header: bool | None) -> Table:
+def check_exists(data: str) -> None:
+    """Raise an error unless there is a file, as there is no built-in data set."""
     if not Path(data).exists():
         raise DataError(
             f"there is no file {data!r} and no built-in data set of that name: give a CSV file or "
             f"one of {', '.join(datasets.names())}."
         )
-    return read_table(data, header=header)
 
 
-def _builtin(data: str, *, regression: bool) -> datasets.Dataset:
+def builtin(asked: options.LabelledTable, *, regression: bool = False) -> datasets.Dataset:
     """Load a built-in data set, with numbers as targets for a regression."""
-    if not regression:
-        return datasets.load(data)
-    if data == "boston-housing":
-        return datasets.load(data, target="medv")
-    dataset = datasets.load(data)
-    if dataset.y.dtype.kind not in "iuf":
+    housing = regression and asked.data == "boston-housing"
+    dataset = datasets.load(asked.data, **({"target": "medv"} if housing else {}))
+    if regression and dataset.y.dtype.kind not in "iuf":
         raise DataError(
-            f"the target {dataset.target_name!r} of the built-in data set {data} is no number: "
-            "leave --regression out, or use boston-housing."
+            f"the target {dataset.target_name!r} of the built-in data set {asked.data} is no "
+            "number: leave --regression out, or use boston-housing."
+        )
+    if asked.target not in (None, dataset.target_name):
+        raise DataError(
+            f"the built-in data set {dataset.name} has the target {dataset.target_name!r}, got "
+            f"--target {asked.target!r}: leave it out."
         )
     return dataset
 
 
-def _check_builtin_target(dataset: datasets.Dataset, target: str | None) -> None:
-    if target is not None and target != dataset.target_name:
-        raise DataError(
-            f"the built-in data set {dataset.name} has the target {dataset.target_name!r}, got "
-            f"--target {target!r}: leave it out."
-        )
+def _open(asked: options.Table) -> Table:
+    check_exists(asked.data)
+    return read_table(asked.data, header=asked.header)
 
 
 def _find_target(table: Table, encoding: Encoding, target: str | None) -> int:

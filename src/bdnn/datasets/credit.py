@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from bdnn.activation import FloatArray
 from bdnn.datasets.dataset import Dataset
 from bdnn.errors import DataError
+from bdnn.network.activation import FloatArray
 
 _FEATURES = (
     *("limit_bal", "sex", "education", "marriage", "age"),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.activation import FloatArray
+from bdnn.network.activation import FloatArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,47 +8,41 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state, column_or_1d, compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
-from bdnn.activation import Activation, FloatArray
-from bdnn.architecture import Architecture, WeightSet
-from bdnn.constraints.base import AbstractConstraint
-from bdnn.constraints.regularizer import Regularizer
-from bdnn.constraints.sparsity import Sparsity
-from bdnn.errors import DataError, ModelError
-from bdnn.estimators.common import check_calls, choose_names
-from bdnn.estimators.demands import demanded, is_demanding
-from bdnn.estimators.incremental import IncrementalMixin, KnownSamples
-from bdnn.estimators.model_file import ModelFileMixin
-from bdnn.estimators.robust import RobustnessMixin
-from bdnn.estimators.robust_training import RobustTraining
-from bdnn.estimators.validation import check_features, check_weights
-from bdnn.formulation.growth import GrowingModel
-from bdnn.network import Network
-from bdnn.scaling import Scaler
+from bdnn.bounds.previous import PreviousFit
+from bdnn.constraints import AbstractConstraint
+from bdnn.encoding.scaling import Scaler
+from bdnn.errors import DataError
+from bdnn.estimators.base import BDNNEstimator, warn_if_stopped
+from bdnn.estimators.incremental import Memory, check_plain, check_same_shape, recalled
+from bdnn.estimators.problems import check_constraints, make_problems
+from bdnn.estimators.robust import Robust, with_radii
+from bdnn.estimators.samples import (
+    LabelledSamples,
+    Problems,
+    check_classes,
+    check_labels,
+    known_labels,
+)
+from bdnn.estimators.validation import check_features
+from bdnn.mip.growth import GrowingModel
+from bdnn.model import Model
+from bdnn.model_file import ModelRecord
+from bdnn.network.activation import Activation, FloatArray
+from bdnn.network.architecture import Architecture, WeightSet
+from bdnn.network.network import Network
+from bdnn.problem.create import claims, demands_of
 from bdnn.solvers.base import AbstractSolver
-from bdnn.solvers.registry import get_solver
 from bdnn.training.base import AbstractMethod
-from bdnn.training.budget import Budget, is_number
-from bdnn.training.local_search import LocalSearch
+from bdnn.training.limits import Limits
 from bdnn.training.registry import get_method
 from bdnn.training.result import Progress
 
-_BLOCK_ENTRIES = 1 << 17
 
-
-class BDNNClassifier(
-    IncrementalMixin,
-    RobustnessMixin,
-    ModelFileMixin,
-    ClassifierMixin,  # type: ignore[misc]
-    BaseEstimator,  # type: ignore[misc]
-):
+class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
     """A binarized deep neural network trained by mixed-integer optimisation.
 
     Every unit is 1 iff its weighted inputs reach its threshold, else 0. Training minimises
@@ -72,7 +66,7 @@ class BDNNClassifier(
     activation : str, Activation or sequence of these, default "step"
         Values of hidden units: ``"step"`` for {0, 1}, ``"sign"`` for {-1, 1}, ``"ternary"`` for
         {-1, 0, 1}, ``"levels:N"`` for {0, ..., N - 1}, or an
-        :class:`~bdnn.activation.Activation`; one for all hidden layers or one per layer.
+        :class:`~bdnn.network.activation.Activation`; one for all hidden layers or one per layer.
     method : str or method object, default "auto"
         ``"auto"`` searches, compares with the bound, and lets a solver continue where that is no
         proof; ``"descent"`` is the search alone, for large data; ``"gradients"`` are those alone,
@@ -85,15 +79,9 @@ class BDNNClassifier(
         Scaling of the inputs, part of the model: unit variance, one power of two for all features,
         or the unit interval. ``"auto"`` takes the second where near neighbours among all
         samples are clearly more often of one class by it, and the first elsewhere and with
-        ``robust_radius``, whose unit it is.
-    time_limit : float, default 60
-        Seconds after which the best network so far is returned.
-    mip_gap : float, default 0
-        Relative gap of loss and bound that is good enough.
-    node_limit : int or None, default None
-        Branch-and-bound nodes (CP-SAT: conflicts) after which to stop.
-    loss_limit : float or None, default None
-        Loss that is good enough.
+        ``robust``, whose unit it is.
+    limits : Limits or None, default None
+        When to stop, see :class:`bdnn.Limits`; None for a minute.
     class_weight : dict, "balanced" or None, default None
     validation_fraction : float, default 0
         Share of the samples that is kept aside to choose by. Methods find out by them how to train
@@ -101,21 +89,10 @@ class BDNNClassifier(
         method they choose among networks trained on the others, and the result counts these; so
         they do with a guarantee for a radius, and in ``data_splitting`` as the paper states it or
         under constraints.
-    robust_radius : float, array of shape (n_samples,) or None, default None
-        Radius of the balls around the training samples, in units of scaled inputs.
-    robust_norm : {"linf", "l1", "l2"}, default "linf"
-    robust_loss : {"certified", "average", "pattern"}, default "certified"
-        What holds in the balls: the classes of as many samples as possible, so that the loss counts
-        the others; the loss for random perturbations, on average; or every first-layer activation
-        of every sample, as in the paper.
-    sparsity : Sparsity or None, default None
-        Limits on weights, units and features, and a price per weight; see
-        :class:`bdnn.constraints.Sparsity`.
-    regularizer : Regularizer or None, default None
-        Prices on the size of weights and on small margins, added to the loss; see
-        :class:`bdnn.constraints.Regularizer`.
+    robust : Robust or None, default None
+        Balls around the training samples and what holds in them, see :class:`bdnn.Robust`.
     constraints : constraint or sequence of constraints, default ()
-        What the network must keep, see :mod:`bdnn.constraints`.
+        What the network must keep and prices it pays, see :mod:`bdnn.constraints`.
     start : Network or None, default None
         A network of the same architecture to begin with.
     random_state : int, RandomState or None, default None
@@ -126,13 +103,16 @@ class BDNNClassifier(
 
     Attributes
     ----------
+    model_ : Model
+        Encoder, network and classes, which certify, export and report are functions of.
     network_ : Network
         The trained network.
+    encoder_ : Scaler
+        From raw features to inputs of the network.
     result_ : TrainingResult
         Loss, bound, gap and status.
     history_ : tuple of Progress
         Loss and bound over time, of the last run.
-    scaler_ : Scaler
     classes_ : array
         Labels in the order of the outputs.
     n_features_in_ : int
@@ -166,17 +146,10 @@ class BDNNClassifier(
         method: str | AbstractMethod = "auto",
         solver: str | AbstractSolver = "auto",
         scale: str | None = "auto",
-        time_limit: float = 60.0,
-        mip_gap: float = 0.0,
-        node_limit: int | None = None,
-        loss_limit: float | None = None,
+        limits: Limits | None = None,
         class_weight: Mapping[Any, float] | str | None = None,
         validation_fraction: float = 0.0,
-        robust_radius: Any = None,
-        robust_norm: str = "linf",
-        robust_loss: str = "certified",
-        sparsity: Sparsity | None = None,
-        regularizer: Regularizer | None = None,
+        robust: Robust | None = None,
         constraints: AbstractConstraint | Sequence[AbstractConstraint] = (),
         start: Network | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -191,17 +164,10 @@ class BDNNClassifier(
         self.method = method
         self.solver = solver
         self.scale = scale
-        self.time_limit = time_limit
-        self.mip_gap = mip_gap
-        self.node_limit = node_limit
-        self.loss_limit = loss_limit
+        self.limits = limits
         self.class_weight = class_weight
         self.validation_fraction = validation_fraction
-        self.robust_radius = robust_radius
-        self.robust_norm = robust_norm
-        self.robust_loss = robust_loss
-        self.sparsity = sparsity
-        self.regularizer = regularizer
+        self.robust = robust
         self.constraints = constraints
         self.start = start
         self.random_state = random_state
@@ -214,9 +180,15 @@ class BDNNClassifier(
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
+        radius: ArrayLike | None = None,
+        must: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> Self:
         """Train a network.
+
+        What is about single samples is given here and not to the constructor, so that
+        cross-validation and searches hand every fold its own part of it.
 
         Parameters
         ----------
@@ -224,6 +196,12 @@ class BDNNClassifier(
         y : array of shape (n_samples,)
             Class labels of any type.
         sample_weight : array of shape (n_samples,), optional
+        radius : array of shape (n_samples,), optional
+            Of the ball around every sample, instead of the one of ``robust``.
+        must : array of bool of shape (n_samples,), optional
+            Which samples must be right: the output of their class is on and no other one.
+        groups : array of shape (n_samples,), optional
+            Group of every sample, for fairness constraints without a feature.
         feature_names : sequence of str, optional
             Names for the model file where ``X`` has no column names.
 
@@ -232,80 +210,222 @@ class BDNNClassifier(
         self
         """
         values = check_features(self, X, reset=True)
-        labels = self._encode_labels(y, len(values))
-        return self._fit_samples(values, labels, sample_weight, feature_names=feature_names)
+        classes, labels = np.unique(check_labels(y, len(values)), return_inverse=True)
+        samples = LabelledSamples.create(
+            values,
+            labels,
+            classes,
+            sample_weight,
+            class_weight=self.class_weight,
+            fewest_classes=2,
+            radius=radius,
+            must=must,
+            groups=groups,
+        )
+        return self._fit(samples, feature_names)
 
-    def _fit_samples(
+    def partial_fit(
         self,
-        values: FloatArray,
-        labels: NDArray[np.intp],
-        sample_weight: ArrayLike | None,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Train with samples that come in parts; the network is that of all of them together.
+
+        The first part makes the encoder and sets the classes; the others :meth:`extend`.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        classes : array of shape (n_classes,), optional
+            All labels that will ever come; needed in the first call only.
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        given = check_classes(classes, getattr(self, "classes_", None))
+        if given is None or hasattr(self, "model_"):
+            return self.extend(X, y, sample_weight)
+        check_plain(robust=self.robust, constraints=self.constraints, trained={})
+        values = check_features(self, X, reset=True)
+        labels = known_labels(y, len(values), given)
+        samples = LabelledSamples.create(
+            values, labels, given, sample_weight, class_weight=self.class_weight
+        )
+        return self._fit(samples, models=GrowingModel())
+
+    def extend(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
         *,
+        old: tuple[ArrayLike, ArrayLike] | None = None,
+    ) -> Self:
+        """Train with further samples, from the network and the bound at hand.
+
+        Encoder, classes and the shape of the network stay; ``result_`` is then about all samples.
+        Methods ``auto``, ``exact`` and ``descent`` can do it.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Further samples only. The estimator knows the others: it refers to the array it was
+            fitted with, which must not have changed since.
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+        old : tuple of arrays (X, y), optional
+            The samples that the model was trained on, for a model that was read from a file, which
+            does not hold them.
+
+        Returns
+        -------
+        self
+        """
+        began = time.perf_counter()
+        check_is_fitted(self, "model_")
+        method = get_method(self.method)
+        method.check_continues()
+        check_plain(robust=self.robust, constraints=self.constraints, trained=self._certificate)
+        architecture = self._architecture(self.n_features_in_, len(self.classes_))
+        check_same_shape(self.model_, architecture, self.scale)
+        budget = self._budget()
+        if old is not None and (not isinstance(old, tuple | list) or len(old) != 2):
+            raise DataError("old must be the pair (X, y) of the samples trained on: give both.")
+        given = None if old is None else self._further(*old, None, budget.seed)
+        known = recalled(self._memory, given, self._certificate.get("data", {}))
+        samples = known.joined(self._further(X, y, sample_weight, budget.seed), self.class_weight)
+        inputs = self.encoder_.transform(samples.values)
+        earlier = PreviousFit(
+            known.problem(architecture, inputs[: len(known.values)], known.counted),
+            self.network_,
+            self.result_.proof,
+        )
+        problems = samples.problems(partial(samples.problem, architecture, inputs))
+        models = (self._memory and self._memory.models) or GrowingModel()
+        return self._train(
+            self.encoder_,
+            self.model_.names,
+            samples,
+            method,
+            problems,
+            budget=budget.after(time.perf_counter() - began),
+            earlier=earlier,
+            models=models,
+        )
+
+    def _fit(
+        self,
+        samples: LabelledSamples,
         feature_names: Sequence[str] | None = None,
-        fewest_classes: int = 2,
         models: GrowingModel | None = None,
     ) -> Self:
-        """Train from nothing, with labels as indices into ``classes_``."""
+        """Train from nothing."""
         began = time.perf_counter()
-        own_weight = check_weights(sample_weight, len(values))
-        weight = self._weigh(labels, own_weight, fewest_classes=fewest_classes)
-        architecture = self._architecture()
+        architecture = self._architecture(samples.values.shape[1], len(samples.classes))
         method = get_method(self.method)
         budget = self._budget()
-        if self.solver != "auto":
-            get_solver(self.solver).check_available()
-        self.input_names_ = choose_names(self, feature_names)
-        fixed_unit = self.scale == "auto" and self.robust_radius is not None
-        self.scaler_ = Scaler.fit(
-            values,
+        names = self._names(feature_names)
+        robust, constraints = self.robust, check_constraints(self.constraints)
+        samples = with_radii(samples, robust)
+        fixed_unit = self.scale == "auto" and robust is not None
+        encoder = Scaler.fit(
+            samples.values,
             "standard" if fixed_unit else self.scale,
             weights=architecture.weights[0],
-            sample_weight=weight,
-            labels=labels,
+            sample_weight=samples.weight,
+            labels=samples.labels,
         )
-        held_out = self._held_out(labels, budget.seed)
-        robust = RobustTraining.create(
-            self.robust_radius, self.robust_norm, self.robust_loss, len(values), budget.seed
-        )
+        is_constrained = bool(constraints) or samples.must is not None
         counts_all = (
             method.refits
             and (robust is None or robust.loss == "average")
-            and not (method.validates_constrained and is_demanding(self))
+            and not (method.validates_constrained and is_constrained)
         )
-        samples = KnownSamples(values, labels, own_weight, weight, held_out, counts_all)
-        scaler = self.scaler_
-        if robust is None:
-            parts = samples.problems(partial(samples.problem, architecture, scaler))
-        else:
-            method = robust.method(method)
-            parts = samples.problems(
-                partial(robust.problem, architecture, scaler, values, labels, weight)
-            )
-            scaled = scaler.transform(values)
-            method = robust.with_radii(method, parts.problem, scaled, samples.counted)
-        problem, validation, training_part = parts
-        if isinstance(method, LocalSearch):
-            method = method.for_rows(problem, self.scaler_.transform(values))
-        problem = demanded(self, problem, values, labels)
-        facts = samples.describe(len(self.classes_))
-        self.network_, self.result_ = method.train(
+        samples = samples.split(self.validation_fraction, budget.seed, counts_all=counts_all)
+        method, problems = make_problems(
+            samples,
+            architecture,
+            encoder,
+            method,
+            robust=robust,
+            constraints=constraints,
+            names=names,
+            seed=budget.seed,
+        )
+        return self._train(
+            encoder,
+            names,
+            samples,
+            method,
+            problems,
+            # What comes before the training takes seconds where samples are many.
+            budget=budget.after(time.perf_counter() - began),
+            start=self.start,
+            models=models,
+        )
+
+    def _train(
+        self,
+        encoder: Scaler,
+        names: tuple[str, ...] | None,
+        samples: LabelledSamples,
+        method: AbstractMethod,
+        problems: Problems,
+        *,
+        models: GrowingModel | None,
+        **options: Any,
+    ) -> Self:
+        """Let the method train, and take over what it gives."""
+        problem, validation, training_part = problems
+        certificate: dict[str, Any] = {"data": samples.describe()}
+        if self.robust is not None:
+            certificate["robust"] = self.robust.describe(samples)
+        if problem.terms:
+            certificate |= {"promises": claims(problem), **demands_of(problem)}
+        network, result = method.train(
             problem,
             validation=validation,
             training_part=training_part,
-            # What comes before the training takes seconds where samples are many.
-            budget=budget.after(time.perf_counter() - began),
             solver=self.solver,
-            start=self.start,
             models=models,
             on_progress=self.callback,
+            **options,
         )
-        self._remember(samples, models, problem, facts)
+        self.classes_ = samples.classes
+        plain = (c.item() if isinstance(c, np.generic) else c for c in samples.classes)
+        self._take(Model(encoder, network, tuple(plain), names=names), result, certificate)
+        self._memory: Memory | None = Memory(samples, models)
+        warn_if_stopped(result, stacklevel=5)
         return self
 
-    def _architecture(self) -> Architecture:
+    @classmethod
+    def from_record(cls, record: ModelRecord) -> Self:
+        """Make a fitted classifier of what a model file holds."""
+        classifier = super().from_record(record)
+        classifier.classes_ = classifier.model_.labels
+        classifier._memory = None
+        return classifier
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Class labels of samples."""
+        values = self._values(X)
+        return np.asarray(self.classes_[self.model_.outcomes(values)])
+
+    def decision_function(self, X: ArrayLike) -> FloatArray:
+        """Scores of samples: one per class, for two classes that of the second minus the first."""
+        values = self._values(X)
+        scores = self.network_.scores(self.model_.inputs(values))
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def _architecture(self, n_features: int, n_classes: int) -> Architecture:
         return Architecture.create(
-            self.n_features_in_,
-            len(self.classes_),
+            n_features,
+            n_classes,
             hidden=self.hidden,
             weights=self.weights,
             thresholds=self.thresholds,
@@ -313,88 +433,14 @@ class BDNNClassifier(
             activation=self.activation,
         )
 
-    def _budget(self) -> Budget:
-        check_calls(self.n_jobs, self.callback)
-        return Budget(
-            seconds=self.time_limit,
-            gap=self.mip_gap,
-            nodes=self.node_limit,
-            loss=self.loss_limit,
-            threads=effective_n_jobs(self.n_jobs),
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+    def _further(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, seed: int
+    ) -> LabelledSamples:
+        """Samples for the fitted model, of which the same share is held out."""
+        values = self._values(X)
+        labels = known_labels(y, len(values), self.classes_)
+        samples = LabelledSamples.create(
+            values, labels, self.classes_, sample_weight, class_weight=self.class_weight
         )
-
-    @property
-    def history_(self) -> tuple[Progress, ...]:
-        """Loss and bound over time: moments with ``seconds``, ``phase``, ``loss``, ``bound``."""
-        return tuple(self.result_.history)
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Class labels of samples."""
-        check_is_fitted(self, "network_")
-        values = check_features(self, X, reset=False)
-        found = np.empty(len(values), dtype=np.intp)
-        # Blocks of rows stay in cache from the scaling to the class.
-        block = max(1, _BLOCK_ENTRIES // values.shape[1])
-        for first in range(0, len(values), block):
-            rows = slice(first, first + block)
-            found[rows] = self.network_.predict(self.scaler_.transform(values[rows]))
-        return np.asarray(self.classes_[found])
-
-    def decision_function(self, X: ArrayLike) -> FloatArray:
-        """Scores of samples: one per class, for two classes that of the second minus the first."""
-        scaled = self._scaled(X)
-        scores = self.network_.scores(scaled)
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
-
-    def _encode_labels(self, y: ArrayLike, n_samples: int) -> NDArray[np.intp]:
-        """Learn the classes; return every sample's index among them."""
-        self.classes_, codes = np.unique(self._check_labels(y, n_samples), return_inverse=True)
-        return np.asarray(codes)
-
-    @staticmethod
-    def _check_labels(y: ArrayLike, n_samples: int) -> NDArray[Any]:
-        if y is None:
-            raise DataError("requires y to be passed, but the target y is None: give the labels.")
-        labels = column_or_1d(y, warn=True)
-        if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-            raise DataError("y must hold class labels, got NaN or inf: remove these rows.")
-        check_classification_targets(labels)
-        check_consistent_length(np.empty(n_samples), labels)
-        return np.asarray(labels)
-
-    def _weigh(
-        self, labels: NDArray[np.intp], weight: FloatArray | None, *, fewest_classes: int
-    ) -> FloatArray | None:
-        """Weights of samples and classes together."""
-        if self.class_weight is not None:
-            balance = compute_sample_weight(self.class_weight, self.classes_[labels])
-            product = balance if weight is None else balance * weight
-            weight = check_weights(product, len(labels), name="class_weight")
-        used = np.ones(len(labels), dtype=bool) if weight is None else weight > 0
-        present = np.unique(labels[used])
-        if len(present) < fewest_classes:
-            raise DataError(
-                "y must hold at least two classes, got one class "
-                f"({self.classes_[present].tolist()[0]!r}): check the target column."
-            )
-        return weight
-
-    def _held_out(self, labels: NDArray[np.intp], seed: int) -> NDArray[np.bool_]:
-        """Which samples are kept for validation: the wanted share of every class, at random."""
-        share = self.validation_fraction
-        if not is_number(share) or not 0 <= share < 1:
-            raise ModelError(
-                f"validation_fraction must be from 0 to below 1, got {share!r}: give for example "
-                "0.2, or 0 for none."
-            )
-        held_out = np.zeros(len(labels), dtype=bool)
-        rng = np.random.default_rng(seed)
-        for label in np.unique(labels) if share else ():
-            members = rng.permutation(np.flatnonzero(labels == label))
-            held_out[members[: int(share * len(members))]] = True
-        return held_out
-
-    def _scaled(self, X: ArrayLike) -> FloatArray:
-        check_is_fitted(self, "network_")
-        return self.scaler_.transform(check_features(self, X, reset=False))
+        counts_all = get_method(self.method).refits
+        return samples.split(self.validation_fraction, seed, counts_all=counts_all)

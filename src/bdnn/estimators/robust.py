@@ -1,204 +1,143 @@
-"""What an estimator says about perturbed inputs: guarantees, exact answers, attacks."""
+"""Training for balls around the samples: what a user asks, and which problem and method that is."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from bdnn.activation import BoolArray
-from bdnn.errors import DataError
-from bdnn.estimators.validation import check_features
-from bdnn.network import Network
-from bdnn.robustness.attack import Attack, attack
-from bdnn.robustness.certify import Certification, certify
-from bdnn.robustness.domain import Domain
-from bdnn.robustness.surroundings import Surroundings
-from bdnn.robustness.verify import Verification, verify
-from bdnn.scaling import Scaler
+from bdnn.encoding.scaling import Scaler
+from bdnn.errors import ModelError
+from bdnn.estimators.samples import LabelledSamples
+from bdnn.network.activation import BoolArray, FloatArray
+from bdnn.network.architecture import Architecture
+from bdnn.network.norms import check_norm, check_radius
+from bdnn.problem.problem import Problem
+from bdnn.training import Auto, Exact
+from bdnn.training.average import average_problem
+from bdnn.training.base import AbstractMethod
+from bdnn.training.certified import Certified, certified_problem
+from bdnn.training.robust_auto import RobustAuto
 
-if TYPE_CHECKING:
-    from bdnn.solvers.base import AbstractSolver
+RobustLoss = Literal["pattern", "certified", "average"]
 
 
-class RobustnessMixin:
-    """The methods ``certify``, ``verify`` and ``attack`` of a fitted classifier."""
+@dataclass(frozen=True)
+class Robust:
+    """Balls around the training samples, and what holds in them.
 
-    network_: Network
-    scaler_: Scaler
-    classes_: NDArray[Any]
+    Parameters
+    ----------
+    radius : float or None, default None
+        Of all balls, in units of scaled inputs. ``fit`` takes one per sample instead.
+    norm : {"linf", "l1", "l2"}, default "linf"
+    loss : {"certified", "average", "pattern"}, default "certified"
+        What holds in the balls: the classes of as many samples as possible, so that the loss counts
+        the others; the loss for random perturbations, on average; or every first-layer activation
+        of every sample, as in the paper.
+    """
 
-    def certify(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        radius: ArrayLike | None = None,
-        norm: str = "linf",
-        units: str = "scaled",
-        domain: Domain | None = None,
-    ) -> Certification:
-        """Guarantee radii within which no perturbation changes the predicted class.
+    radius: float | None = None
+    norm: str = "linf"
+    loss: str = "certified"
 
-        A fast bound for all rows at once that may be too small, never too large: ``predict`` gives
-        the same class for every ``x'`` with ``||(x' - x) * scaler_.factor||`` up to the radius, or
-        ``||x' - x||`` in raw units.
-
-        Parameters
-        ----------
-        X : array of shape (n_samples, n_features)
-        y : array of shape (n_samples,), optional
-            Labels, for certified accuracy.
-        radius : float or array of shape (n_samples,), optional
-            For the question which samples are certified.
-        norm : {"linf", "l1", "l2"}, default "linf"
-        units : {"scaled", "raw"}, default "scaled"
-            What the radius measures: scaled inputs, or ``X`` itself.
-        domain : Domain, optional
-            Ranges, whole numbers, fixed features and categories.
-
-        Returns
-        -------
-        Certification
-        """
-        around = self._surroundings(X, norm, units, domain)
-        return certify(around, radius, correct=self._correct(around, y))
-
-    def verify(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        radius: ArrayLike | None = None,
-        norm: str = "linf",
-        units: str = "scaled",
-        domain: Domain | None = None,
-        smallest: bool = True,
-        method: str = "auto",
-        solver: str | AbstractSolver = "auto",
-        reference: ArrayLike | None = None,
-        time_limit: float = math.inf,
-        n_jobs: int | None = None,
-        on_progress: Callable[[int, int], None] | None = None,
-    ) -> Verification:
-        """Find the smallest perturbation that changes the class of every sample.
-
-        Parameters
-        ----------
-        X, y, norm, units, domain
-            As in :meth:`certify`.
-        radius : float or array of shape (n_samples,), optional
-            How far to look; without it as far as it takes.
-        smallest : bool, default True
-            Whether the nearest counter-example is wanted; False ends with any within the radius.
-        method : {"auto", "boxes", "program"}, default "auto"
-            Bound, attacks, some boxes, then a mixed-integer program; or one exact method alone.
-        solver : str or solver object, default "auto"
-        reference : array, optional
-            Samples from which an attack starts; by default ``X``.
-        time_limit : float, default inf
-            Seconds for all samples; then limits are returned instead of the exact answer.
-        n_jobs : int or None, default None
-            Samples at the same time.
-        on_progress : callable, optional
-            Told how many samples are settled, and of how many.
-
-        Returns
-        -------
-        Verification
-        """
-        around = self._surroundings(X, norm, units, domain)
-        return verify(
-            around,
-            radius,
-            correct=self._correct(around, y),
-            smallest=smallest,
-            method=method,
-            solver=solver,
-            reference=None if reference is None else check_features(self, reference, reset=False),
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-            on_progress=on_progress,
-        )
-
-    def attack(
-        self,
-        X: ArrayLike,
-        y: ArrayLike | None = None,
-        *,
-        radius: ArrayLike,
-        norm: str = "linf",
-        units: str = "scaled",
-        domain: Domain | None = None,
-        method: str = "greedy",
-        draws: int = 1,
-        reference: ArrayLike | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        time_limit: float = math.inf,
-        n_jobs: int | None = None,
-    ) -> Attack:
-        """Perturb samples within a radius so that their class changes.
-
-        Parameters
-        ----------
-        X, y, norm, units, domain
-            As in :meth:`certify`.
-        radius : float or array of shape (n_samples,)
-        method : {"random_sign", "greedy", "boundary", "optimal"}, default "greedy"
-            The paper's attack, which moves every feature by the radius up or down at random; two
-            quick ones; or the exact answer by :meth:`verify`.
-        draws : int, default 1
-            Random attacks per sample.
-        reference : array, optional
-            Samples from which the boundary attack starts; by default ``X``.
-        random_state : int, RandomState or None, default None
-        time_limit, n_jobs
-            Of the optimal attack.
-
-        Returns
-        -------
-        Attack
-        """
-        around = self._surroundings(X, norm, units, domain)
-        return attack(
-            around,
-            radius,
-            method=method,
-            labels=self._codes(y, len(around.X)),
-            draws=draws,
-            reference=None if reference is None else check_features(self, reference, reset=False),
-            seed=int(check_random_state(random_state).randint(2**31 - 1)),
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-        )
-
-    def _surroundings(
-        self, X: ArrayLike, norm: str, units: str, domain: Domain | None
-    ) -> Surroundings:
-        check_is_fitted(self, "network_")
-        values = check_features(self, X, reset=False)
-        return Surroundings.create(
-            self.network_, self.scaler_, values, norm=norm, units=units, domain=domain
-        )
-
-    def _codes(self, y: ArrayLike | None, n_samples: int) -> NDArray[np.intp] | None:
-        """Labels as numbers of outputs, -1 for one that the model does not know."""
-        if y is None:
-            return None
-        labels = np.asarray(y)
-        if labels.shape != (n_samples,):
-            raise DataError(
-                f"y must be one label per sample, got shape {labels.shape} for {n_samples} "
-                "samples: check its length."
+    def __post_init__(self) -> None:
+        check_norm(self.norm, name="robust: norm")
+        if self.loss not in get_args(RobustLoss):
+            raise ModelError(
+                f"robust: loss must be 'certified', 'average' or 'pattern', got {self.loss!r}: "
+                "choose one of these."
             )
-        match = labels[:, None] == self.classes_
-        return np.where(match.any(axis=1), match.argmax(axis=1), -1)
+        if self.radius is not None and check_radius(self.radius, name="robust: radius").ndim:
+            raise ModelError("robust: radius must be one number, got several: give them to fit.")
 
-    def _correct(self, around: Surroundings, y: ArrayLike | None) -> BoolArray | None:
-        codes = self._codes(y, len(around.X))
-        return None if codes is None else around.classes == codes
+    def put_on(self, samples: LabelledSamples) -> LabelledSamples:
+        """Samples with one radius each, as given to ``fit`` or the same for all."""
+        if samples.radius is not None:
+            return samples
+        if self.radius is None:
+            raise ModelError(
+                "robust needs a radius, got none: give for example Robust(0.1), or a radius per "
+                "sample to fit."
+            )
+        return replace(samples, radius=check_radius(self.radius, len(samples.labels)))
+
+    def describe(self, samples: LabelledSamples) -> dict[str, Any]:
+        """What the certificate of a model file says: the radius of all, or one per row."""
+        assert samples.radius is not None
+        same = bool((samples.radius == samples.radius[0]).all())
+        radius = float(samples.radius[0]) if same else samples.radius.tolist()
+        return {"radius": radius, "norm": self.norm, "loss": self.loss}
+
+    def method(self, chosen: AbstractMethod) -> AbstractMethod:
+        """The method that can do it, or a sentence that says why the chosen one cannot."""
+        if self.loss == "average":
+            return chosen  # moved copies are samples like any others
+        if self.loss == "certified":
+            if type(chosen) is Exact:
+                return Certified(search=False, eps=chosen.eps)
+            if type(chosen) is Auto:
+                return Certified(patience=chosen.patience, eps=chosen.eps)
+            if isinstance(chosen, Certified):
+                return chosen
+            other = "'pattern' or 'average'" if hasattr(chosen, "robust_radius") else "'average'"
+            raise ModelError(
+                f"method '{chosen.name}' does not train with Robust(loss='certified'): use 'auto', "
+                f"'exact' or 'certified', or the loss {other}."
+            )
+        if type(chosen) is Auto:
+            return RobustAuto(reductions=chosen.reductions, eps=chosen.eps)
+        if not hasattr(chosen, "robust_radius"):
+            raise ModelError(
+                f"method '{chosen.name}' cannot hold activations within a radius: use 'exact', "
+                "'local_search' or 'data_splitting', or Robust(loss='certified')."
+            )
+        return chosen
+
+    def problem(
+        self,
+        samples: LabelledSamples,
+        architecture: Architecture,
+        encoder: Scaler,
+        inputs: FloatArray,
+        seed: int,
+        part: BoolArray,
+    ) -> Problem[Any]:
+        """The training problem of a part of the samples; perturbations are drawn by the seed."""
+        assert samples.radius is not None
+        X, labels, radius = samples.values, samples.labels, samples.radius
+        weight, norm = samples.weight_in(part), check_norm(self.norm)
+        if self.loss == "certified":
+            return certified_problem(architecture, encoder, X, labels, radius, norm, weight)
+        if self.loss == "average":
+            return average_problem(
+                architecture, encoder, X, labels, radius, norm, weight, seed=seed
+            )
+        return samples.problem(architecture, inputs, part)
+
+    def with_radii(
+        self, method: AbstractMethod, problem: Problem[Any], samples: LabelledSamples
+    ) -> AbstractMethod:
+        """Hand the radii of the problem's inputs to the method: of equal samples the largest."""
+        if self.loss != "pattern":
+            return method
+        assert samples.radius is not None
+        radii = np.zeros(len(problem.inputs))
+        rows = problem.samples.rows  # samples without weight are no part of the problem
+        np.maximum.at(radii, problem.samples.line[rows], samples.radius[rows])
+        return replace(method, robust_radius=tuple(radii.tolist()), robust_norm=self.norm)  # type: ignore[call-arg]
+
+
+def with_radii(samples: LabelledSamples, robust: object) -> LabelledSamples:
+    """Check what is asked of balls, and give every sample its radius."""
+    if robust is not None and not isinstance(robust, Robust):
+        raise ModelError(
+            f"robust must be a Robust or None, got {robust!r}: give for example Robust(0.1)."
+        )
+    if robust is None and samples.radius is not None:
+        raise ModelError(
+            "radius is for training with robust, got a radius per sample without: give for example "
+            "robust=Robust()."
+        )
+    return samples if robust is None else robust.put_on(samples)

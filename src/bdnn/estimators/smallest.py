@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bdnn.errors import ModelError, NoSolutionError
 from bdnn.estimators.classifier import BDNNClassifier
+from bdnn.training.limits import Limits
 from bdnn.training.result import Progress
 
 # Share of the time for finding a narrow network; the rest is for proofs and the final training.
@@ -65,7 +66,7 @@ def smallest_network(
     *,
     max_error: float = 0.0,
     max_width: int = 256,
-    time_limit: float = 60.0,
+    limits: Limits | None = None,
     sample_weight: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
     callback: Callable[[Progress], bool | None] | None = None,
@@ -88,8 +89,8 @@ def smallest_network(
         classes count too.
     max_width : int, default 256
         Where to give up.
-    time_limit : float, default 60
-        Seconds for everything.
+    limits : Limits, optional
+        Its seconds are for everything.
     sample_weight : array, optional
     feature_names : sequence of str, optional
     callback : callable, optional
@@ -116,25 +117,22 @@ def smallest_network(
                 f"{name} changes what an error is, got {parameters[name]!r}: leave it out, or use "
                 "sample_weight."
             )
-    for name in ("sparsity", "regularizer", "constraints"):
-        if parameters.get(name):
-            raise ModelError(
-                f"{name} cannot be combined with the search for the smallest width, whose proofs "
-                "are about all networks: leave it out, or use Sparsity(units=...)."
-            )
-    if parameters.get("loss_limit") is not None:
-        raise ModelError("loss_limit is what max_error stands for here: leave it out.")
-    if max_width < 1 or not time_limit > 0:
+    if parameters.get("constraints"):
         raise ModelError(
-            f"max_width and time_limit must be positive, got {max_width!r} and {time_limit!r}: "
-            "give for example 64 and 60."
+            "constraints cannot be combined with the search for the smallest width, whose proofs "
+            "are about all networks: leave them out, or use Sparsity(units=...)."
         )
+    limits = limits or Limits()
+    if limits.loss is not None:
+        raise ModelError("limits: loss is what max_error stands for here: leave it out.")
+    if max_width < 1:
+        raise ModelError(f"max_width must be positive, got {max_width!r}: give for example 64.")
     weight = 1.0 if sample_weight is None else np.asarray(sample_weight, dtype=float)
     total = float(np.broadcast_to(weight, len(np.asarray(y))).sum())
     hunt = _Hunt(
         {"X": X, "y": y, "sample_weight": sample_weight, "feature_names": feature_names},
         allowed=2.0 * max_error * total,
-        time_limit=time_limit,
+        limits=limits,
         callback=callback,
         model=BDNNClassifier(**parameters),
     )
@@ -151,14 +149,15 @@ class _Hunt:
         samples: dict[str, Any],
         *,
         allowed: float,
-        time_limit: float,
+        limits: Limits,
         callback: Callable[[Progress], bool | None] | None,
         model: BDNNClassifier,
     ) -> None:
         self.samples = samples
         # Sums of weights are rounded; a loss that is off by less than any sample is not a miss.
         self.allowed = allowed + 1e-9 * max(1.0, allowed)
-        self.time_limit = time_limit
+        self.limits = limits
+        self.seconds = limits.seconds
         self.callback = callback
         self.model = model
         self.started = time.perf_counter()
@@ -182,9 +181,8 @@ class _Hunt:
             decided |= decide and known
             return self.stopped or decided
 
-        model = clone(self.model).set_params(
-            hidden=(width,), time_limit=max(seconds, 0.05), callback=watch
-        )
+        limits = replace(self.limits, seconds=max(seconds, 0.05))
+        model = clone(self.model).set_params(hidden=(width,), limits=limits, callback=watch)
         if width in self.found:
             model.set_params(start=self.found[width].network_)
         with warnings.catch_warnings():
@@ -202,7 +200,7 @@ class _Hunt:
 
     def find(self, max_width: int) -> int:
         """Double the width until it does, then halve the interval between no and yes."""
-        deadline = _FINDING * self.time_limit
+        deadline = _FINDING * self.seconds
         too_narrow, width = 0, 1
         while width not in self.found:
             left = deadline - self.elapsed
@@ -210,7 +208,7 @@ class _Hunt:
                 best = min(self.attempts.values(), key=lambda attempt: attempt.loss)
                 raise NoSolutionError(
                     f"no network of up to {too_narrow} hidden units reached the wanted error in "
-                    f"time, the best loss was {best.loss:g}: raise time_limit, max_width or "
+                    f"time, the best loss was {best.loss:g}: raise limits.seconds, max_width or "
                     "max_error."
                 )
             # A width that is too narrow should not use up the time of those that are not.
@@ -225,7 +223,7 @@ class _Hunt:
 
     def prove(self, width: int) -> int:
         """Rule out widths from below; what is too narrow rules out all that is narrower."""
-        deadline = self.elapsed + _PROVING * self.time_limit
+        deadline = self.elapsed + _PROVING * self.seconds
         for narrow in range(1, width):
             left = deadline - self.elapsed
             known = self.attempts.get(narrow)
@@ -261,7 +259,7 @@ class _Hunt:
         """Train the chosen width to the end, from the network in hand."""
         width = min(width, *self.found)
         model = self.found[width]
-        left = self.time_limit - self.elapsed
+        left = self.seconds - self.elapsed
         if left > 0.5 and not self.stopped:
             self.fit(width, left, decide=False)
             model = self.found[width]

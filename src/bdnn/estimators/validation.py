@@ -9,11 +9,10 @@ import numpy as np
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from bdnn.activation import FloatArray
+from bdnn.encoding.scaling import LARGEST_INPUT
 from bdnn.errors import DataError
+from bdnn.network.activation import FloatArray
 
-# Squares of larger numbers overflow; no measurement needs them.
-_LARGEST_INPUT = 1e100
 # Whole numbers up to here add up without rounding, and solvers take larger costs for infinite.
 _LARGEST_WEIGHT = 1e15
 
@@ -31,12 +30,12 @@ def check_features(estimator: Any, X: Any, *, reset: bool) -> FloatArray:
             raise
         raise DataError(f"X must hold numbers, got text ({error}): encode or drop it.") from error
     # Comparisons with NaN are false, so that one look at the extremes settles the usual case.
-    if values.size and values.min() >= -_LARGEST_INPUT and values.max() <= _LARGEST_INPUT:
+    if values.size and values.min() >= -LARGEST_INPUT and values.max() <= LARGEST_INPUT:
         return np.asarray(values)
     for is_bad, what in (
         (np.isnan(values), "NaN"),
         (np.isinf(values), "inf"),
-        (np.abs(values) > _LARGEST_INPUT, f"a value beyond {_LARGEST_INPUT:g}"),
+        (np.abs(values) > LARGEST_INPUT, f"a value beyond {LARGEST_INPUT:g}"),
     ):
         if is_bad.any():
             row, column = np.argwhere(is_bad)[0]
@@ -74,10 +73,10 @@ def check_targets(y: Any, n_samples: int) -> FloatArray:
             "check the target."
         )
     check_consistent_length(np.empty(n_samples), targets)
-    if not (np.abs(targets) <= _LARGEST_INPUT).all():
+    if not (np.abs(targets) <= LARGEST_INPUT).all():
         raise DataError(
             f"y must hold finite numbers of ordinary size, got NaN, inf or a value beyond "
-            f"{_LARGEST_INPUT:g}: remove or rescale it."
+            f"{LARGEST_INPUT:g}: remove or rescale it."
         )
     return np.asarray(targets)
 

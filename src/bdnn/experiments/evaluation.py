@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from bdnn import datasets
-from bdnn.activation import FloatArray
+from bdnn.clock import Slot
 from bdnn.experiments.measures import attack_measure
 from bdnn.experiments.training import Fitted, Labels, fit_bdnn, fit_dnn, fit_peer
+from bdnn.network.activation import FloatArray
 
 
 def run_cell(work: Mapping[str, Any]) -> dict[str, Any]:
@@ -84,11 +85,11 @@ def wait_for_compiled_code(work: Mapping[str, Any]) -> None:
     if work["kind"] == "bdnn":
         from bdnn.search.warm_up import wait_until_ready
 
-        wait_until_ready(lambda: False)
+        wait_until_ready(Slot())
         if work["radius"] and work["settings"].get("robust_loss", "certified") == "certified":
             from bdnn.search.certified import MOVES
 
-            MOVES.wait(lambda: False)
+            MOVES.wait(Slot())
 
 
 def _fit(work: Mapping[str, Any], X: FloatArray, y: Labels, validation: float) -> Fitted:

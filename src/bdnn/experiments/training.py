@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.activation import FloatArray
-from bdnn.architecture import WeightSet
+from bdnn.encoding.scaling import Scaler
 from bdnn.errors import BDNNError
 from bdnn.experiments.experiment import Method
 from bdnn.experiments.fields import Fields
-from bdnn.scaling import Scaler
+from bdnn.network.activation import FloatArray
+from bdnn.network.architecture import WeightSet
 
 Labels = NDArray[np.intp]
 
@@ -64,8 +64,8 @@ def check_method(method: Method, grid: Mapping[str, list[Any]], fields: Fields) 
     if method.kind == "bdnn":
         from bdnn.estimators import BDNNClassifier
 
-        reserved = {"hidden", "time_limit", "random_state", "validation_fraction", "callback"}
-        known["bdnn"] = set(BDNNClassifier().get_params()) - reserved
+        reserved = {"hidden", "limits", "random_state", "validation_fraction", "callback"}
+        known["bdnn"] = set(BDNNClassifier().get_params()) - reserved | {"robust_loss"}
     wrong = [name for name in method.settings if name not in known[method.kind]]
     if wrong:
         raise fields.error(
@@ -118,24 +118,26 @@ def fit_bdnn(
     seed: int,
 ) -> Fitted:
     """Train a binarized network; ``validation`` is a share of these samples."""
-    from bdnn.estimators import BDNNClassifier
+    from bdnn.estimators import BDNNClassifier, Robust
+    from bdnn.training.limits import Limits
 
+    loss = settings.get("robust_loss", "certified")
     model = BDNNClassifier(
         **{
-            **settings,
+            **{name: value for name, value in settings.items() if name != "robust_loss"},
             "hidden": parse_hidden(hidden),
             "method": _training_method(settings, options),
-            "time_limit": seconds,
+            "limits": Limits(seconds=seconds),
             "validation_fraction": validation,
             "random_state": seed,
-            **({"robust_radius": radius} if radius else {}),
+            "robust": Robust(radius, loss=loss) if radius else None,
         }
     ).fit(X, y)
     result = model.result_
     facts = {
         "loss": result.loss,
         "gap": 100 * result.gap,
-        "proven": 100.0 * (result.status == "optimal"),
+        "proven": 100.0 * result.is_proven,
         "train_accuracy": 100 * (1 - result.error),
     }
     notes = {"status": result.status, "bound_origin": result.bound_origin, "solver": result.solver}

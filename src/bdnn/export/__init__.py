@@ -1,5 +1,1 @@
-"""Networks in other forms: model files, C headers, ONNX models, rules."""
-
-from bdnn.export.json import ModelRecord, read_model, write_model
-
-__all__ = ["ModelRecord", "read_model", "write_model"]
+"""Models in other forms: C headers, ONNX models, rules."""

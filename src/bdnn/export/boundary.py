@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.activation import FloatArray
+from bdnn.encoding.scaling import Scaler
 from bdnn.export.inputs import InputFormat
-from bdnn.network import Network
-from bdnn.scaling import Scaler
-from bdnn.stepwise import unrolled
+from bdnn.network.activation import FloatArray
+from bdnn.network.expansion import unrolled
+from bdnn.network.network import Network
 
 
 def random_inputs(
@@ -28,12 +28,30 @@ def random_inputs(
         X = (usual / scaler.factor + scaler.shift) * np.array(inputs.per_unit)
     if not inputs.is_integer:
         X *= 10.0 ** np.where(rng.random((count, 1)) < 0.1, rng.uniform(0, 12, (count, 1)), 0.0)
-        return X.astype(np.float32).astype(float) if inputs.kind == "float" else X
+        np.clip(X, -inputs.largest, inputs.largest, out=X)
+        return X.astype(inputs.reals.dtype).astype(float)
     low = np.array([ends[0] for ends in inputs.ranges])
     high = np.array([ends[1] for ends in inputs.ranges])
     anywhere = rng.integers(low, high + 1, (count, n_features))
     X = np.where(rng.random((count, 1)) < 0.5, anywhere, np.rint(X))
     return np.asarray(np.clip(X, low, high))
+
+
+def extreme_inputs(
+    scaler: Scaler, inputs: InputFormat, count: int, rng: np.random.Generator
+) -> FloatArray:
+    """Draw inputs with features at the ends of their type: largest and smallest numbers, zeros."""
+    X = random_inputs(scaler, inputs, count, rng)
+    ends = np.array(inputs.ranges, dtype=float).reshape(-1, 2)
+    if not inputs.is_integer:
+        kind = inputs.reals
+        inner = np.nextafter(kind.dtype.type(inputs.largest), kind.dtype.type(0))
+        sizes = [
+            float(size) for size in (0, kind.smallest_subnormal, kind.tiny, inner, inputs.largest)
+        ]
+        ends = np.tile(np.concatenate([np.negative(sizes), sizes]), (X.shape[1], 1))
+    chosen = ends[np.arange(X.shape[1]), rng.integers(0, ends.shape[1], X.shape)]
+    return np.asarray(np.where(rng.random(X.shape) < 0.7, chosen, X))
 
 
 def boundary_inputs(
@@ -59,8 +77,7 @@ def boundary_inputs(
             for side in (0, 1)
         )
     else:
-        largest = 1e30 if inputs.kind == "float" else 1e90
-        high = _places(np.full(count, largest), inputs)
+        high = _places(np.full(count, inputs.largest), inputs)
         low = -high
 
     def state(places: NDArray[np.int64]) -> NDArray[np.intp]:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.activation import FloatArray
+from bdnn.encoding.scaling import LARGEST_INPUT, Scaler
 from bdnn.errors import ModelError, UnsupportedFeatureError
-from bdnn.scaling import Scaler
+from bdnn.network.activation import FloatArray
 
 INTEGER_TYPES = {
     "uint8": (0, 2**8 - 1),
@@ -57,6 +57,16 @@ class InputFormat:
     def is_integer(self) -> bool:
         """Whether inputs are counts."""
         return self.kind not in REAL_TYPES
+
+    @property
+    def largest(self) -> float:
+        """Largest number of a real type that Python takes."""
+        return min(LARGEST_INPUT, float(self.reals.max))
+
+    @property
+    def reals(self) -> np.finfo[Any]:
+        """Limits of a real type."""
+        return np.finfo(np.float64 if self.kind == "double" else np.float32)
 
     @property
     def c_type(self) -> str:

@@ -13,21 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from bdnn.activation import FloatArray
+from bdnn.encoding.scaling import LARGEST_SCALED, Scaler
 from bdnn.errors import ModelError, UnsupportedFeatureError
-from bdnn.export.boundary import boundary_inputs, random_inputs
+from bdnn.export.boundary import boundary_inputs, extreme_inputs, random_inputs
 from bdnn.export.inputs import InputFormat
-from bdnn.export.json import ModelRecord, require_classifier
-from bdnn.scaling import Scaler
-from bdnn.stepwise import unrolled
+from bdnn.model import Model
+from bdnn.network.activation import FloatArray
+from bdnn.network.expansion import unrolled
 
 _OPSET = 18
 _IR_VERSION = 9
-_LARGEST_SCALED = 2.0**30
 _EXACT = 2.0**53
 
 
-def to_onnx(record: ModelRecord) -> bytes:
+def to_onnx(model: Model) -> bytes:
     """Write a model as the bytes of an ONNX file.
 
     Raises
@@ -35,65 +34,66 @@ def to_onnx(record: ModelRecord) -> bytes:
     UnsupportedFeatureError
         If the package ``onnx`` is missing.
     """
-    require_classifier(record, "ONNX export")
-    record = replace(record, network=unrolled(record.network, "export to ONNX"))
+    model.require_classifier("ONNX export")
+    model = replace(model, network=unrolled(model.network, "export to ONNX"))
     onnx = _import("onnx")
     graph = _Graph(onnx)
-    values = _scale(graph, record.scaler)
-    n_layers = record.network.architecture.n_layers
+    values = _scale(graph, model.encoder)
+    n_layers = model.network.architecture.n_layers
     for k, (W, t) in enumerate(
-        zip(record.network.weights, record.network.thresholds, strict=True), start=1
+        zip(model.network.weights, model.network.step_thresholds, strict=True), start=1
     ):
-        sums = _sums(graph, values, W, exact=k > 1 or _on_grid(record.scaler, W))
+        sums = _sums(graph, values, W, exact=k > 1 or _on_grid(model.encoder, W))
         limits = graph.constant(t)
-        if k < n_layers or record.network.architecture.ties == "first":
+        if k < n_layers or model.network.architecture.ties == "first":
             on = graph.node("GreaterOrEqual", sums, limits)
             values = graph.node("Cast", on, to=onnx.TensorProto.DOUBLE)
         else:
             values = graph.node("Sub", sums, limits)
     graph.node("Identity", values, output="scores")
     winner = graph.node("ArgMax", values, axis=1, keepdims=0)
-    labels = _labels(record)
+    labels = _labels(model)
     graph.node("Gather", graph.constant(labels), winner, output="label", axis=0)
-    return graph.serialise(len(record.scaler.shift), labels, len(record.classes))
+    return graph.serialise(model.n_features, labels, len(model.classes))
 
 
 def differences(
-    record: ModelRecord, content: bytes, count: int, *, at_boundaries: int | None = None
+    model: Model, content: bytes, count: int, *, at_boundaries: int | None = None
 ) -> int:
     """Compare labels and scores under onnxruntime with Python's.
 
     Parameters
     ----------
-    record : ModelRecord
+    model : Model
     content : bytes
         What :func:`to_onnx` made of it.
     count : int
-        Number of random inputs.
+        Number of random inputs, and of inputs at the ends of their type.
     at_boundaries : int, optional
         Number of boundaries to find inputs on both sides of; ``count`` if not given.
     """
     runtime = _import("onnxruntime")
-    n_features = len(record.scaler.shift)
+    n_features = model.n_features
     inputs = InputFormat("double", (1,) * n_features)
     rng = np.random.default_rng(0)
     X = np.concatenate(
         [
-            random_inputs(record.scaler, inputs, count, rng),
+            random_inputs(model.encoder, inputs, count, rng),
             boundary_inputs(
-                record.network,
-                record.scaler,
+                model.network,
+                model.encoder,
                 inputs,
                 count if at_boundaries is None else at_boundaries,
                 rng,
             ),
+            extreme_inputs(model.encoder, inputs, count, rng),
         ]
     )
     session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
     labels, scores = session.run(["label", "scores"], {"X": X})
-    scaled = record.scaler.transform(X)
-    wanted = _labels(record)[record.network.predict(scaled)]
-    wrong = (labels.astype(wanted.dtype) != wanted) | (scores != record.network.scores(scaled)).any(
+    scaled = model.encoder.transform(X)
+    wanted = _labels(model)[model.network.predict(scaled)]
+    wrong = (labels.astype(wanted.dtype) != wanted) | (scores != model.network.scores(scaled)).any(
         axis=1
     )
     return int(np.count_nonzero(wrong))
@@ -103,7 +103,7 @@ def _on_grid(scaler: Scaler, W: FloatArray) -> bool:
     """Whether no sum of scaled inputs rounds, in any order."""
     if scaler.kind is None or not scaler.step or not (np.rint(W) == W).all():
         return False
-    largest = np.abs(W).sum(axis=1).max(initial=0.0) * _LARGEST_SCALED / scaler.step
+    largest = np.abs(W).sum(axis=1).max(initial=0.0) * LARGEST_SCALED / scaler.step
     return bool(np.frexp(scaler.step)[0] == 0.5 and largest < _EXACT)
 
 
@@ -112,7 +112,7 @@ def _scale(graph: _Graph, scaler: Scaler) -> str:
         return "X"
     moved = graph.node("Sub", "X", graph.constant(scaler.shift))
     product = graph.node("Mul", moved, graph.constant(scaler.factor))
-    low, high = (graph.constant(np.array(sign * _LARGEST_SCALED)) for sign in (-1.0, 1.0))
+    low, high = (graph.constant(np.array(sign * LARGEST_SCALED)) for sign in (-1.0, 1.0))
     clipped = graph.node("Clip", product, low, high)
     if not scaler.step:
         return clipped
@@ -132,9 +132,9 @@ def _sums(graph: _Graph, values: str, W: FloatArray, *, exact: bool) -> str:
     return total
 
 
-def _labels(record: ModelRecord) -> np.ndarray[Any, Any]:
+def _labels(model: Model) -> np.ndarray[Any, Any]:
     """Labels as ONNX can hold them: texts or integers."""
-    labels = np.array(record.classes)
+    labels = model.labels
     if labels.dtype.kind in "Ui":
         return labels
     if labels.dtype.kind == "b":

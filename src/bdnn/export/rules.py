@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bdnn.activation import Activation, FloatArray
-from bdnn.export.json import ModelRecord
-from bdnn.network import Network
-from bdnn.scaling import TargetScaler
+from bdnn.model import Model, TargetScaler
+from bdnn.network.activation import Activation, FloatArray
+from bdnn.network.network import Network
 
 # Rules for more than this many weights are no easier to read than the numbers.
 MOST_WEIGHTS = 60
@@ -20,38 +19,38 @@ def is_small(network: Network) -> bool:
     return sum(int(np.count_nonzero(W)) for W in network.weights) <= MOST_WEIGHTS
 
 
-def to_rules(record: ModelRecord) -> str:
+def to_rules(model: Model) -> str:
     """Write a network as rules, one per unit."""
-    shape = record.network.architecture
-    names: Sequence[str] = record.feature_names or [f"x{j + 1}" for j in range(shape.n_features)]
-    scaler = record.scaler
+    shape = model.network.architecture
+    names: Sequence[str] = model.feature_names
+    scaler = model.encoder
     lines = []
     if scaler.kind is not None:
         lines.append("z(feature) is the scaled feature, (value - shift) * factor:")
-        used = np.flatnonzero(record.network.weights[0].any(axis=0)).tolist()
+        used = np.flatnonzero(model.network.weights[0].any(axis=0)).tolist()
         lines += [
             f"  z({names[j]}) = ({names[j]} - {scaler.shift[j]:.6g}) * {scaler.factor[j]:.6g}"
             for j in used
         ]
         names = [f"z({name})" for name in names]
     for k, (W, t) in enumerate(
-        zip(record.network.weights, record.network.thresholds, strict=True), start=1
+        zip(model.network.weights, model.network.thresholds, strict=True), start=1
     ):
         is_last = k == shape.n_layers
-        if is_last and record.targets is not None:
-            lines += _numbers(record.targets, W, t, names)
+        if is_last and model.targets is not None:
+            lines += _numbers(model.targets, W, t[:, 0], names)
             return "\n".join(lines)
         units = (
-            [f"class {label}" for label in record.classes]
+            [f"class {label}" for label in model.classes]
             if is_last
             else [_unit(k, i, shape.n_layers) for i in range(len(W))]
         )
         rule = shape.activation_of(k - 1)
         lines += [
-            f"{unit} if {_sum(row, names)} >= {limit:.10g}"
+            f"{unit} if {_sum(row, names)} >= {limits[0]:.10g}"
             if rule.is_step
-            else f"{unit} = {_values(rule, np.atleast_1d(limit))}, of {_sum(row, names)}"
-            for unit, row, limit in zip(units, W, t, strict=True)
+            else f"{unit} = {_values(rule, limits)}, of {_sum(row, names)}"
+            for unit, row, limits in zip(units, W, t, strict=True)
         ]
         names = units
     if shape.ties == "score":

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bdnn.activation import FloatArray
 from bdnn.errors import DataError
+from bdnn.network.activation import FloatArray
 from bdnn.plotting.figure import COLOURS, new_axes
 from bdnn.training.result import TrainingResult
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bdnn.activation import FloatArray
 from bdnn.errors import DataError
+from bdnn.model import Model
+from bdnn.network.activation import FloatArray
 from bdnn.plotting.figure import COLOURS, MARKERS, new_axes
 
 if TYPE_CHECKING:
@@ -33,8 +34,7 @@ def plot_decision_regions(
 
     Parameters
     ----------
-    model : classifier
-        Any fitted classifier of scikit-learn's kind.
+    model : Model, or any fitted classifier of scikit-learn's kind
     X : array of shape (n_samples, n_features)
         Their ranges and medians are used.
     y : array of shape (n_samples,), optional
@@ -58,7 +58,7 @@ def plot_decision_regions(
     grid = np.tile(np.median(values, axis=0), (resolution**2, 1))
     grid[:, first] = np.tile(horizontal, resolution)
     grid[:, second] = np.repeat(vertical, resolution)
-    classes = np.asarray(model.classes_)
+    classes = model.labels if isinstance(model, Model) else np.asarray(model.classes_)
     found = np.searchsorted(classes, model.predict(_like(X, grid))).reshape(resolution, resolution)
     ax = new_axes(1, size=(5.4, 4.2))[1][0] if ax is None else ax
     ax.imshow(
@@ -119,7 +119,7 @@ def _names(model: Any, X: Any, n_features: int) -> list[str]:
     """Names of the features: of the table, of the model, or numbers from 1."""
     found = getattr(X, "columns", None)
     if found is None:
-        found = getattr(model, "input_names_", None)
+        found = getattr(getattr(model, "model_", model), "names", None)
     return [f"feature {j + 1}" for j in range(n_features)] if found is None else [*map(str, found)]
 
 

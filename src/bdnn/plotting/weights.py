@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bdnn.activation import FloatArray
 from bdnn.errors import DataError
-from bdnn.network import Network
+from bdnn.network.activation import FloatArray
+from bdnn.network.network import Network
 from bdnn.plotting.figure import DIVERGING, new_axes
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def plot_weights(
 
     Parameters
     ----------
-    model : Network, or estimator with ``network_``
+    model : Network, Model or fitted estimator
     layer : int
         From 1; the last one is that of the outputs.
     shape : pair of int, optional
@@ -49,7 +49,8 @@ def plot_weights(
     -------
     matplotlib figure
     """
-    network = getattr(model, "network_", model)
+    model = getattr(model, "model_", model)
+    network = getattr(model, "network", model)
     if not isinstance(network, Network):
         raise DataError(f"a network or a fitted estimator is needed, got {model!r}: fit it first.")
     n_layers = len(network.weights)
@@ -61,7 +62,7 @@ def plot_weights(
     if shape is not None:
         return _images(W, thresholds, shape, limit, what)
     if names is None and layer == 1:
-        names = getattr(model, "input_names_", None)
+        names = getattr(model, "names", None)
     return _matrix(W, limit, what, names)
 
 
@@ -109,7 +110,7 @@ def _images(
         ax.axis("off")
     for number, ax in enumerate(axes[:units]):
         image = ax.imshow(W[number].reshape(shape), **_colours(limit), aspect="equal")
-        limits = ", ".join(f"{t:.3g}" for t in np.atleast_1d(thresholds[number]))
+        limits = ", ".join(f"{t:.3g}" for t in thresholds[number])
         ax.set_title(f"{what} {number + 1}\n≥ {limits}", fontsize=7)
         ax.set_xticks([])
         ax.set_yticks([])

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bdnn.activation import FloatArray
+from bdnn.network.activation import FloatArray
 from bdnn.program import Program
 from bdnn.robustness.fixed_network import add_layer, add_other_class, helps
 from bdnn.robustness.free_input import FreeInput
@@ -46,7 +46,7 @@ class Adversary:
         network, label = around.network, int(around.classes[0])
         signals = free_input.signals
         for k, (W, t) in enumerate(
-            zip(network.weights[:-1], network.thresholds[:-1], strict=True), start=1
+            zip(network.weights[:-1], network.step_thresholds[:-1], strict=True), start=1
         ):
             last = k == len(network.weights) - 1
             every = np.ones(len(W), dtype=bool)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from bdnn.activation import BoolArray, FloatArray
 from bdnn.errors import DataError, ModelError
+from bdnn.network.activation import BoolArray, FloatArray
+from bdnn.network.norms import check_radius
 from bdnn.robustness.attempts import Attempts, boundary, greedy, random_sign
-from bdnn.robustness.norms import check_radius
 from bdnn.robustness.surroundings import Surroundings
 from bdnn.robustness.verify import verify
 
@@ -54,7 +54,6 @@ def attack(
     radius: ArrayLike,
     *,
     method: str = "greedy",
-    labels: NDArray[np.intp] | None = None,
     draws: int = 1,
     reference: FloatArray | None = None,
     seed: int | np.random.Generator = 0,
@@ -70,8 +69,6 @@ def attack(
         How far, for all samples or one each.
     method : {"random_sign", "greedy", "boundary", "optimal"}
         The paper's random attack, two quick ones, or the exact answer by verification.
-    labels : array, optional
-        True classes, as numbers of outputs.
     draws : int
         Random attacks per sample, of which the first that succeeds is kept.
     reference : array, optional
@@ -92,6 +89,7 @@ def attack(
     said = around.network.predict(around.scaler.transform(X))
     success = said != around.classes
     lengths = np.where(success, around.measured(X), np.inf)
+    labels = around.labels
     return Attack(X, success, lengths, None if labels is None else said == labels)
 
 

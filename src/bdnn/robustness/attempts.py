@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.activation import BoolArray, FloatArray, weighted_sums
-from bdnn.robustness.norms import dual_length, length
+from bdnn.network.activation import BoolArray, FloatArray, weighted_sums
+from bdnn.network.norms import dual_length, length
 from bdnn.robustness.surroundings import Surroundings
 
 _ROUNDS = 8
@@ -191,7 +191,7 @@ def _slope(around: Surroundings, X: FloatArray, radius: FloatArray, target: int)
     network = around.network
     values = around.scaler.transform(X)
     slopes = []
-    for k, (W, t) in enumerate(zip(network.weights, network.thresholds, strict=True)):
+    for k, (W, t) in enumerate(zip(network.weights, network.step_thresholds, strict=True)):
         sums = weighted_sums(values, W)
         if k == 0:
             dual = dual_length(around.norm, W * around.unit)

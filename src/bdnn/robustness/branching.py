@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from bdnn.activation import BoolArray, FloatArray
+from bdnn.network.activation import BoolArray, FloatArray
+from bdnn.network.intervals import IntervalPass, sum_bounds
 from bdnn.program import IndexArray
-from bdnn.robustness.intervals import IntervalPass, sum_bounds
 from bdnn.robustness.surroundings import Surroundings
 
 _SMALLEST_BATCH, _LARGEST_BATCH = 16, 512

@@ -1,8 +1,9 @@
 """Certificates: what was found about one sample, to be checked again without a solver.
 
-A counter-example is checked by a forward pass. A guarantee is checked by interval arithmetic in
-exact fractions, written anew here: nothing of the bounds that found it is used again. Where boxes
-had to be halved to prove it, the certificate holds the halvings and every part is checked.
+A counter-example is checked by a forward pass. A guarantee is checked by the interval arithmetic of
+:mod:`bdnn.checker.guarantee` in exact numbers: nothing of the bounds that found it is used again.
+Where boxes had to be halved to prove it, the certificate holds the halvings and every part is
+checked.
 """
 
 from __future__ import annotations
@@ -11,18 +12,22 @@ import hashlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bdnn.activation import FloatArray
+from bdnn.checker import guarantee as guarantees
+from bdnn.checker.guarantee import Ball, Guarantee
+from bdnn.checker.model import Classifier, Layer
+from bdnn.encoding.scaling import Scaler
 from bdnn.errors import DataError
-from bdnn.network import Network
+from bdnn.model import Model
+from bdnn.network.activation import FloatArray
+from bdnn.network.expansion import unrolled
+from bdnn.network.network import Network
+from bdnn.network.norms import check_norm, check_radius, check_units
 from bdnn.robustness.domain import Domain
-from bdnn.robustness.norms import check_norm, check_radius, check_units
-from bdnn.robustness.recheck import holds
-from bdnn.scaling import Scaler
-from bdnn.stepwise import unrolled
 
 if TYPE_CHECKING:
     from bdnn.robustness.surroundings import Surroundings
@@ -93,7 +98,7 @@ class Certificate:
             **more,
         )
 
-    def check(self, network: Network, scaler: Scaler) -> bool:
+    def check(self, model: Model) -> bool:
         """Go through the statement again: a forward pass, or exact fractions.
 
         Raises
@@ -101,7 +106,7 @@ class Certificate:
         DataError
             If it is about another model.
         """
-        network = unrolled(network, "robustness")
+        network, scaler = unrolled(model.network, "robustness"), model.encoder
         if self.model != fingerprint(network, scaler):
             raise DataError(
                 f"the certificate is about another model (fingerprint {self.model[:12]}): check it "
@@ -115,17 +120,14 @@ class Certificate:
             found = np.array([self.counter_example])
             changed = int(network.predict(scaler.transform(found))[0]) != self.label
             return changed and self._is_near(scaler, domain, found[0])
-        return holds(
-            network,
-            scaler,
-            domain,
-            norm=check_norm(self.norm),
-            units=check_units(self.units),
-            radius=self.radius,
-            sample=sample[0],
-            label=self.label,
-            proof=self.proof,
+        ball = Ball(
+            Fraction(self.radius), check_norm(self.norm), check_units(self.units), closed=False
         )
+        guarantee = Guarantee(_plain(network, scaler), ball, _plain_domain(domain))
+        try:
+            return guarantee.holds(self.sample, self.label, self.proof)
+        except (TypeError, ValueError, IndexError, RecursionError):
+            return False  # halvings that are none
 
     def _is_near(self, scaler: Scaler, domain: Domain, found: FloatArray) -> bool:
         """Whether the counter-example exists in the domain and lies within the radius."""
@@ -192,6 +194,34 @@ def fingerprint(network: Network, scaler: Scaler) -> str:
     for values in (*network.weights, *network.thresholds, scaler.shift, scaler.factor):
         content.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
     return content.hexdigest()
+
+
+def _plain(network: Network, scaler: Scaler) -> Classifier:
+    """What decides a prediction, in Python's own numbers."""
+    layers = [
+        Layer(W.tolist(), t.reshape(len(t), -1).tolist(), kind.name)
+        for W, t, kind in zip(
+            network.weights, network.thresholds, network.architecture.weights, strict=True
+        )
+    ]
+    return Classifier(
+        layers,
+        network.architecture.ties,
+        scaler.kind,
+        scaler.shift.tolist(),
+        scaler.factor.tolist(),
+        scaler.step,
+    )
+
+
+def _plain_domain(domain: Domain) -> guarantees.Domain:
+    return guarantees.Domain(
+        domain.lower.tolist(),
+        domain.upper.tolist(),
+        domain.integer.tolist(),
+        domain.fixed.tolist(),
+        domain.groups,
+    )
 
 
 def _domain(values: Mapping[str, Any], n_features: int) -> Domain:

@@ -14,11 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bdnn.activation import BoolArray, FloatArray
 from bdnn.errors import DataError
+from bdnn.network.activation import BoolArray, FloatArray
+from bdnn.network.norms import check_radius
 from bdnn.robustness.certificate import Certificate
-from bdnn.robustness.intervals import Bounds, IntervalPass, sum_bounds
-from bdnn.robustness.norms import SLACK, check_radius, dual_length
 from bdnn.robustness.surroundings import Surroundings
 
 _DOUBLINGS = 64
@@ -36,14 +35,11 @@ class Certification:
         Infinite where nothing ever changes the class.
     radius : array of shape (n_samples,) or None
         What was asked for.
-    correct : 0/1 array or None
-        Which samples are predicted as labelled, if there are labels.
     """
 
     around: Surroundings
     radii: FloatArray
     radius: FloatArray | None = None
-    correct: BoolArray | None = None
 
     @property
     def certified(self) -> BoolArray:
@@ -81,17 +77,28 @@ class Certification:
         return Certificate.guarantee(self.around.rows(np.array([sample])), self.radii[sample])
 
     def _is_correct(self) -> BoolArray:
-        if self.correct is None:
+        correct = self.around.correct
+        if correct is None:
             raise DataError("an accuracy needs labels: call certify with y.")
-        return self.correct
+        return correct
 
 
-def certify(
-    around: Surroundings, radius: ArrayLike | None = None, *, correct: BoolArray | None = None
-) -> Certification:
-    """Guarantee radii by a sound bound, for all samples at once."""
+def certify(around: Surroundings, radius: ArrayLike | None = None) -> Certification:
+    """Guarantee radii within which no perturbation changes the predicted class.
+
+    A fast bound for all samples at once that may be too small, never too large: the model gives the
+    same class for every ``x'`` with ``||(x' - x) * encoder.factor||`` up to the radius, or
+    ``||x' - x||`` in raw units.
+
+    Parameters
+    ----------
+    around : Surroundings
+        Made with labels, for certified accuracy.
+    radius : float or array of shape (n_samples,), optional
+        For the question which samples are certified.
+    """
     wanted = None if radius is None else check_radius(radius, len(around.X))
-    return Certification(around, guaranteed_radii(around), wanted, correct)
+    return Certification(around, guaranteed_radii(around), wanted)
 
 
 def guaranteed_radii(around: Surroundings, *, deadline: float = math.inf) -> FloatArray:
@@ -110,40 +117,16 @@ def guaranteed_radii(around: Surroundings, *, deadline: float = math.inf) -> Flo
 
 def is_guaranteed(around: Surroundings, radius: FloatArray) -> BoolArray:
     """Tell which samples certainly keep their class within one radius per sample."""
-    return _holds(around, IntervalPass(around.network, around.scaler.step), radius)
-
-
-def _holds(around: Surroundings, network: IntervalPass, radius: FloatArray) -> BoolArray:
-    low, high = around.input_box(*around.box(radius))
-
-    def sums(W: FloatArray) -> Bounds:
-        lower, upper = sum_bounds(W, low, high)
-        if around.norm == "linf":
-            return lower, upper
-        middle, spread = _ball(around, radius, W)
-        return np.maximum(lower, middle - spread), np.minimum(upper, middle + spread)
-
-    return network.is_certain(low, high, around.classes, sums)
-
-
-def _ball(around: Surroundings, radius: FloatArray, W: FloatArray) -> Bounds:
-    """Sums at the centres, and how far they can move: r times the dual norm, and rounding."""
-    dual = dual_length(around.norm, W * around.unit)
-    with np.errstate(invalid="ignore"):
-        reach = np.where(dual > 0, radius[:, None] * dual, 0.0)
-    size = np.abs(around.centre) @ np.abs(W).T
-    rounded = around.half_step * np.abs(W).sum(axis=1)
-    return around.centre @ W.T, (reach + rounded) * (1 + SLACK) + SLACK * size
+    return around.regions(radius).is_certain(around.network, around.classes)
 
 
 def _radii(around: Surroundings) -> FloatArray:
-    network = IntervalPass(around.network, around.scaler.step)
     n_samples = len(around.X)
-    always = _holds(around, network, np.full(n_samples, np.inf))
+    always = is_guaranteed(around, np.full(n_samples, np.inf))
     low, high = np.zeros(n_samples), np.full(n_samples, 2.0**-4)
     rows = np.flatnonzero(~always)
     for _ in range(_DOUBLINGS):
-        held = _holds(around.rows(rows), network, high[rows])
+        held = is_guaranteed(around.rows(rows), high[rows])
         rows = rows[held]
         if not rows.size:
             break
@@ -152,7 +135,7 @@ def _radii(around: Surroundings) -> FloatArray:
     part = around.rows(rows)
     for _ in range(_HALVINGS):
         middle = 0.5 * (low[rows] + high[rows])
-        held = _holds(part, network, middle)
+        held = is_guaranteed(part, middle)
         low[rows], high[rows] = (
             np.where(held, middle, low[rows]),
             np.where(held, high[rows], middle),

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bdnn.activation import BoolArray, FloatArray
 from bdnn.errors import DataError, ModelError
+from bdnn.network.activation import BoolArray, FloatArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bdnn.activation import BoolArray, FloatArray
-from bdnn.network import Network
+from bdnn.network.activation import BoolArray, FloatArray
+from bdnn.network.intervals import sum_bounds
+from bdnn.network.network import Network
 from bdnn.program import IndexArray, Program
-from bdnn.robustness.intervals import sum_bounds
 
 # Room for a solver's tolerance of 1e-7 in a row of big-M size.
 _ROOM = 2.5e-7
@@ -88,7 +88,7 @@ def add_other_class(program: Program, network: Network, signals: Signals, label:
     others = [q for q in range(network.architecture.n_outputs) if q != label]
     y = program.add_variables("y", (len(others),), integer=True)
     program.add_rows("class", y[None], np.ones(len(others)), lower=1.0, upper=1.0)
-    W, t = network.weights[-1], network.thresholds[-1]
+    W, t = network.weights[-1], network.output_thresholds
     if network.architecture.ties == "first":
         every = np.ones(len(W), dtype=bool)
         outputs = add_layer(

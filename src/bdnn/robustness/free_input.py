@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bdnn.activation import FloatArray
+from bdnn.network.activation import FloatArray
 from bdnn.program import IndexArray, Program
 from bdnn.robustness.fixed_network import Signals
 from bdnn.robustness.surroundings import Surroundings

@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bdnn.activation import FloatArray
+from bdnn.network.activation import FloatArray
 from bdnn.parallel import run_tasks
 from bdnn.robustness.attempts import boundary, greedy
 from bdnn.robustness.certify import guaranteed_radii, is_guaranteed

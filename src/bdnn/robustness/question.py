@@ -16,7 +16,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bdnn.activation import FloatArray
+from bdnn.network.activation import FloatArray
 from bdnn.robustness.adversary import Adversary
 from bdnn.robustness.attempts import Attempts, pulled_back
 from bdnn.robustness.branching import Branching

@@ -11,18 +11,20 @@ numbers can be off, so that what holds for them holds for ``predict`` on any raw
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from bdnn.activation import BoolArray, FloatArray
+from bdnn.encoding.scaling import Scaler
 from bdnn.errors import ModelError
-from bdnn.network import Network
+from bdnn.model import Model
+from bdnn.network.activation import BoolArray, FloatArray
+from bdnn.network.expansion import unrolled
+from bdnn.network.network import Network
+from bdnn.network.norms import SLACK, Norm, Units, check_norm, check_units, length
+from bdnn.problem.regions import Regions
 from bdnn.robustness.domain import Domain
-from bdnn.robustness.norms import SLACK, Norm, Units, check_norm, check_units, length
-from bdnn.scaling import Scaler
-from bdnn.stepwise import unrolled
 
 # Where the scaler cuts off; beyond it nothing changes any more.
 _LARGEST_SCALED = 2.0**30
@@ -35,8 +37,10 @@ class Surroundings:
 
     Attributes
     ----------
-    network, scaler, domain
-        The model, and the inputs that exist.
+    model : Model
+        Its network has steps only.
+    domain : Domain
+        The inputs that exist.
     norm : {"linf", "l1", "l2"}
     units : {"scaled", "raw"}
         What a radius of 1 is: a scaled input moved by 1, or a raw one.
@@ -48,10 +52,13 @@ class Surroundings:
         Coordinates of the samples.
     classes : array of shape (n_samples,)
         Predicted classes, as numbers of outputs.
+    lowest, highest : arrays of the shape of ``X``
+        Range of the coordinates.
+    labels : array of shape (n_samples,) or None
+        True classes, as numbers of outputs; -1 for one that the model does not know.
     """
 
-    network: Network
-    scaler: Scaler
+    model: Model
     domain: Domain
     norm: Norm
     units: Units
@@ -61,20 +68,23 @@ class Surroundings:
     classes: NDArray[np.intp]
     lowest: FloatArray
     highest: FloatArray
+    labels: NDArray[np.intp] | None = None
 
     @classmethod
     def create(
         cls,
-        network: Network,
-        scaler: Scaler,
+        model: Model,
         X: FloatArray,
+        y: ArrayLike | None = None,
         *,
         norm: str = "linf",
         units: str = "scaled",
         domain: Domain | None = None,
     ) -> Surroundings:
         """Look around samples; units of several values are taken for several steps."""
-        network = unrolled(network, "robustness")
+        model.require_classifier("robustness")
+        model = replace(model, network=unrolled(model.network, "robustness"))
+        scaler = model.encoder
         if not (np.isfinite(scaler.factor) & (scaler.factor != 0)).all():
             raise ModelError(
                 "a scaler with a factor of 0 says nothing about raw inputs: train the model again."
@@ -94,36 +104,47 @@ class Surroundings:
             domain.integer, X, np.rint(inputs / scaler.step) if scaler.step else inputs
         )
         lowest, highest = _limits(scaler, domain, current)
-        classes = network.predict(inputs)
         return cls(
-            network,
-            scaler,
+            model,
             domain,
             check_norm(norm),
             check_units(units),
             X,
             centre,
             current,
-            classes,
+            model.network.predict(inputs),
             lowest,
             highest,
+            None if y is None else model.codes(y, len(X)),
         )
 
     def rows(self, chosen: NDArray[np.intp] | BoolArray) -> Surroundings:
         """The surroundings of some of the samples."""
-        return Surroundings(
-            self.network,
-            self.scaler,
-            self.domain,
-            self.norm,
-            self.units,
-            self.X[chosen],
-            self.centre[chosen],
-            self.current[chosen],
-            self.classes[chosen],
-            self.lowest[chosen],
-            self.highest[chosen],
+        return replace(
+            self,
+            X=self.X[chosen],
+            centre=self.centre[chosen],
+            current=self.current[chosen],
+            classes=self.classes[chosen],
+            lowest=self.lowest[chosen],
+            highest=self.highest[chosen],
+            labels=None if self.labels is None else self.labels[chosen],
         )
+
+    @property
+    def network(self) -> Network:
+        """The network, of steps only."""
+        return self.model.network
+
+    @property
+    def scaler(self) -> Scaler:
+        """From raw features to inputs of the network."""
+        return self.model.encoder
+
+    @property
+    def correct(self) -> BoolArray | None:
+        """Which samples are predicted as labelled, None without labels."""
+        return None if self.labels is None else np.asarray(self.classes == self.labels)
 
     @property
     def half_step(self) -> float:
@@ -178,6 +199,11 @@ class Surroundings:
         """What the network sees at least and at most in boxes of coordinates."""
         a, b = self.inputs(low), self.inputs(high)
         return np.minimum(a, b), np.maximum(a, b)
+
+    def regions(self, radius: FloatArray) -> Regions:
+        """What the network may see within one radius per sample."""
+        low, high = self.input_box(*self.box(radius))
+        return Regions(low, high, self.centre, radius, self.norm, self.unit, self.scaler.step)
 
     def lengths(self, coordinates: FloatArray) -> FloatArray:
         """Lower limits of how far coordinates are away, for one sample or row by row."""

@@ -11,11 +11,11 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bdnn.activation import BoolArray, FloatArray
 from bdnn.errors import DataError, ModelError
+from bdnn.network.activation import FloatArray
+from bdnn.network.norms import check_radius
 from bdnn.robustness.certificate import Certificate
 from bdnn.robustness.nearest import search
-from bdnn.robustness.norms import check_radius
 from bdnn.robustness.question import TOLERANCE, Answer
 from bdnn.robustness.surroundings import Surroundings
 from bdnn.solvers.base import AbstractSolver
@@ -31,14 +31,11 @@ class Verification:
     ----------
     radius : array of shape (n_samples,)
         How far was looked, infinite for as far as it took.
-    correct : 0/1 array or None
-        Which samples are predicted as labelled, if there are labels.
     """
 
     around: Surroundings
     answers: tuple[Answer, ...]
     radius: FloatArray
-    correct: BoolArray | None = None
 
     @property
     def lower(self) -> FloatArray:
@@ -77,14 +74,15 @@ class Verification:
         A sample counts if it is predicted as labelled for every perturbation within the radius.
         """
         level = float(check_radius(radius))
-        if self.correct is None:
+        correct = self.around.correct
+        if correct is None:
             raise DataError("an accuracy needs labels: call verify with y.")
         if (self.radius < level).any():
             raise DataError(
                 f"the samples were verified up to {self.radius.min():g}, got radius {level:g}: "
                 "verify with a larger one."
             )
-        sure, possible = self.correct & (self.lower > level), self.correct & (self.upper > level)
+        sure, possible = correct & (self.lower > level), correct & (self.upper > level)
         return float(sure.mean()), float(possible.mean())
 
     def certificates(self, sample: int) -> list[Certificate]:
@@ -105,7 +103,6 @@ def verify(
     around: Surroundings,
     radius: ArrayLike | None = None,
     *,
-    correct: BoolArray | None = None,
     smallest: bool = True,
     method: str = "auto",
     solver: str | AbstractSolver = "auto",
@@ -121,8 +118,6 @@ def verify(
     around : Surroundings
     radius : float or array, optional
         How far to look, for all samples or one each; without it as far as it takes.
-    correct : 0/1 array, optional
-        Which samples are predicted as labelled.
     smallest : bool
         Whether the nearest counter-example is wanted, or any within the radius will do.
     method : {"auto", "boxes", "program"}
@@ -161,7 +156,7 @@ def verify(
         n_jobs=n_jobs,
         on_progress=on_progress,
     )
-    return Verification(around, tuple(answers), look, correct)
+    return Verification(around, tuple(answers), look)
 
 
 def _is_number(value: object) -> bool:

@@ -1,12 +1,11 @@
-"""Exact 0-1 search for networks of small loss, and lower bounds that need no solver.
+"""Exact 0-1 search for networks of small loss.
 
-Three verbs do the work; each takes a :class:`bdnn.problem.TrainingProblem` and returns networks
+Two verbs do the work; each takes a ``Problem[OutputLoss]`` and returns networks
 whose loss is recomputed from their own forward pass::
 
-    bound = lower_bound(problem)                                   # Bound(value, origin)
-    result = descend(problem, seconds=10, seed=0, target=bound.value)
+    result = descend(problem, slot=Slot.of(10), seed=0, target=bound.value)
     result.loss, result.reason, result.network                     # "target": proven optimal
-    network = widen_margin(problem, result.network, seconds=2, seed=0)
+    network = widen_margin(problem, result.network, slot=Slot.of(2), seed=0)
 
 ``descend`` begins at random, at a linear model, at straight-through gradients
 (``start="straight_through"``) or at a given network; :func:`embed` makes the start of a wide or
@@ -23,7 +22,6 @@ Numba is imported when a search first runs, never by importing this package; wit
 ``BDNN_PURE_NUMPY=1`` in the environment, or without numba, plain numpy does the same more slowly.
 """
 
-from bdnn.search.bounds import Bound, lower_bound, lower_bounds
 from bdnn.search.descent import DescentResult, descend
 from bdnn.search.embedding import embed
 from bdnn.search.margin import widen_margin
@@ -33,7 +31,6 @@ from bdnn.search.state import SearchState
 
 __all__ = [
     "OBJECTIVES",
-    "Bound",
     "DescentResult",
     "Objective",
     "SearchState",
@@ -41,8 +38,6 @@ __all__ = [
     "descend",
     "embed",
     "linear_start",
-    "lower_bound",
-    "lower_bounds",
     "output_margins",
     "random_start",
     "straight_through",

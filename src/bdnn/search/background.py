@@ -10,6 +10,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
+from bdnn.clock import Slot
+
 _POLL_SECONDS = 0.05
 
 
@@ -30,12 +32,12 @@ class BackgroundLoad:
         self._ready = threading.Event()
         self._started = threading.Lock()
 
-    def wait(self, gives_up: Callable[[], bool]) -> bool:
-        """Load it; tell whether it is ready, or ``gives_up`` said True before."""
+    def wait(self, slot: Slot) -> bool:
+        """Load it; tell whether it is ready, or the slot was over before."""
         if not self._ready.is_set() and self._started.acquire(blocking=False):
             threading.Thread(target=self._run, name=self._name, daemon=True).start()
         while not self._ready.wait(_POLL_SECONDS):
-            if gives_up():
+            if slot.is_over():
                 return False
         return True
 

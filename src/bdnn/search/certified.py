@@ -9,16 +9,15 @@ radii does not get off the ground.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.activation import FloatArray
-from bdnn.architecture import Architecture
-from bdnn.network import Network
+from bdnn.clock import Slot
+from bdnn.network.activation import FloatArray
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
 from bdnn.search.background import BackgroundLoad
 
 _CODES = {"linf": 0, "l1": 1, "l2": 2}
@@ -78,9 +77,8 @@ def improve_worst_case(
     *,
     wanted: float,
     sweeps: int,
-    seconds: float,
+    slot: Slot,
     rng: np.random.Generator,
-    on_sweep: Callable[[Network], bool] | None = None,
 ) -> Network:
     """Anneal the weights of a network with one hidden layer on its worst leads.
 
@@ -92,11 +90,9 @@ def improve_worst_case(
     wanted : float
         Lead beyond which nothing is gained, in units of weights.
     sweeps : int
-    seconds : float
-        Fewer sweeps are planned where this is too short.
+    slot : Slot
+        Fewer sweeps are planned where it is too short.
     rng : numpy.random.Generator
-    on_sweep : callable (network) -> bool, optional
-        Called after every sweep; True ends the search.
 
     Returns
     -------
@@ -108,18 +104,18 @@ def improve_worst_case(
     state = _state(balls, network, wanted)
     refresh_leads(state)
     heat = _HEAT * wanted * float(balls.mass.mean())
-    started, done = time.monotonic(), 0
+    seconds, done = slot.remaining, 0
     current = network
     while done < sweeps:
         temperature = heat * (1.0 - (done + 1) / sweeps) ** 2
         anneal_tops(state, temperature, rng)
         for j in rng.permutation(len(state.t)):
-            if time.monotonic() - started > seconds:
+            if slot.is_over():
                 break
             anneal_unit(state, j, temperature, rng)
         refresh_leads(state)
         done += 1
-        used = time.monotonic() - started
+        used = max(0.0, seconds - slot.remaining) if np.isfinite(seconds) else 0.0
         if used * sweeps > seconds * done:
             sweeps = max(done, int(done * seconds / max(used, 1e-9)))
         current = Network(
@@ -127,7 +123,7 @@ def improve_worst_case(
             (state.W.copy(), state.V.copy()),
             (state.t.copy(), state.T.copy()),
         )
-        if on_sweep is not None and on_sweep(current):
+        if slot.is_over():
             break
     return current
 
@@ -147,9 +143,9 @@ def _state(balls: Balls, network: Network, wanted: float):  # type: ignore[no-un
         label=balls.labels.astype(np.int64),
         mass=balls.mass.astype(float),
         W=network.weights[0].copy(),
-        t=network.thresholds[0].copy(),
+        t=network.step_thresholds[0].copy(),
         V=network.weights[1].copy(),
-        T=network.thresholds[1].copy(),
+        T=network.step_thresholds[1].copy(),
         lower=np.zeros((units, samples)),
         upper=np.zeros((units, samples)),
         lead=np.zeros((samples, shape.n_outputs)),
@@ -167,7 +163,7 @@ def _load() -> None:
     shape = Architecture.create(1, 2, hidden=(1,))
     rng = np.random.default_rng(0)
     network = stumps(shape, balls, rng)
-    improve_worst_case(balls, network, wanted=1.0, sweeps=1, seconds=60.0, rng=rng)
+    improve_worst_case(balls, network, wanted=1.0, sweeps=1, slot=Slot(), rng=rng)
 
 
 MOVES = BackgroundLoad(_load, name="bdnn-compile-certified")

@@ -8,18 +8,19 @@ the matter of :mod:`bdnn.search.walk`.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 
-from bdnn.activation import FloatArray
+from bdnn.clock import Slot
 from bdnn.errors import ModelError
-from bdnn.network import Network
+from bdnn.network.activation import FloatArray
+from bdnn.network.network import Network
 from bdnn.parallel import run_tasks
-from bdnn.problem import TrainingProblem
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 from bdnn.search.loading import load_annealing, load_moves, name_of_moves
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import Objective
@@ -30,9 +31,11 @@ from bdnn.search.walk import Walk
 # Beyond this many inputs a descent begins on a random part of them, for so many sweeps and at most
 # this share of the time.
 LARGE, _PART, _PART_SWEEPS, _PART_SHARE = 20_000, 5_000, 100, 0.4
+# Share of the time for the start of a walk.
+_START_SHARE = 0.3
 
 StopReason = Literal["target", "time", "sweeps", "stopped"]
-Progress = Callable[[Network, float], bool]
+Listener = Callable[[Network], object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +48,7 @@ class DescentResult:
     loss : float
         Loss of the network, recomputed from its forward pass.
     reason : {"target", "time", "sweeps", "stopped"}
-        Why the search ended: the target was met, time or sweeps ran out, or the callback said so.
+        Why the search ended: the target was met, time or sweeps ran out, or it was stopped.
     sweeps : int
         Sweeps over all units, of all restarts.
     seconds : float
@@ -62,9 +65,9 @@ class DescentResult:
 
 
 def descend(
-    problem: TrainingProblem,
+    problem: Problem[OutputLoss],
     *,
-    seconds: float,
+    slot: Slot,
     seed: int | np.random.SeedSequence | None = None,
     start: Start = "random",
     target: float | None = None,
@@ -73,16 +76,15 @@ def descend(
     restarts: int = 1,
     max_sweeps: int | None = None,
     n_jobs: int | None = None,
-    on_progress: Progress | None = None,
+    on_network: Listener | None = None,
 ) -> DescentResult:
     """Search for a network of small loss.
 
     Parameters
     ----------
-    problem : TrainingProblem
-    seconds : float
-        Time limit. It is checked between units, so one unit's move may end after it; loading or
-        compiling code, once per process, is not counted.
+    problem : Problem[OutputLoss]
+    slot : Slot
+        Looked at between units, so that one unit's move may end after it.
     seed : int, SeedSequence or None
         The same seed gives the same network for any ``n_jobs``, as long as ``max_sweeps`` and not
         the time limit ends the search.
@@ -102,25 +104,25 @@ def descend(
         Sweeps per restart.
     n_jobs : int, optional
         Restarts that run at the same time.
-    on_progress : callable (network, loss) -> bool, optional
-        Called with every network that is better than all before; True ends the search.
+    on_network : callable (network), optional
+        Called with every network that is better than all before.
 
     Returns
     -------
     DescentResult
     """
     objective = Objective.create(objectives, problem.architecture, wanted_margin)
-    if restarts < 1 or (max_sweeps is not None and max_sweeps < 1) or not seconds > 0:
+    if restarts < 1 or (max_sweeps is not None and max_sweeps < 1):
         raise ModelError(
-            f"restarts, max_sweeps and seconds must be positive, got {restarts}, {max_sweeps} and "
-            f"{seconds}: raise them."
+            f"restarts and max_sweeps must be positive, got {restarts} and {max_sweeps}: raise "
+            "them."
         )
     load_moves(name_of_moves(problem.architecture))
     if objective.order[0] != "loss":
         load_annealing(name_of_moves(problem.architecture))
     root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     share = 1.0 if len(objective.order) == 1 else 0.75
-    board = _Board(problem, target, seconds * share, max_sweeps, on_progress)
+    board = _Board(problem, target, slot.part(share), max_sweeps, on_network)
     # There is an answer from the very beginning, and none that is worse is ever given.
     constant = problem.constant_network()
     board.report(constant, 0)
@@ -136,17 +138,17 @@ def descend(
     keys = [first.key(problem, candidate) for candidate in candidates]
     best = min(range(len(candidates)), key=keys.__getitem__)
     network, loss = candidates[best], keys[best][0]
-    if len(objective.order) > 1 and not board.stopped:
+    if len(objective.order) > 1:
         network = widen_margin(
             problem,
             network,
-            seconds=max(seconds - board.elapsed, 0.25 * seconds),
+            slot=slot,
             seed=root.spawn(1)[0],
             objectives=objective.order,
             wanted_margin=objective.wanted_margin,
         )
     if objective.order != ("loss",):
-        loss = problem.loss(network)
+        loss = float(problem.value(network))
     return DescentResult(
         network=network,
         loss=loss,
@@ -161,36 +163,32 @@ def descend(
 class _Board:
     """What restarts share: limits, the best loss, and who has met the target."""
 
-    problem: TrainingProblem
+    problem: Problem[OutputLoss]
     target: float | None
-    seconds: float
+    slot: Slot
     max_sweeps: int | None
-    on_progress: Progress | None
+    on_network: Listener | None
     history: list[tuple[float, float]] = field(default_factory=list)
-    started: float = field(default_factory=time.monotonic)
-    stopped: bool = False
     first_done: int | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
         if self.target is None:
-            self.target = self.problem.conflict_bound
+            self.target = self.problem.floor
+        self.started = self.slot.clock()
+        self.start_seconds = _START_SHARE * self.slot.remaining
 
     @property
     def elapsed(self) -> float:
-        return time.monotonic() - self.started
-
-    @property
-    def out_of_time(self) -> bool:
-        return self.elapsed >= self.seconds
+        return self.slot.clock() - self.started
 
     @property
     def reason(self) -> StopReason:
         if self.first_done is not None:
             return "target"
-        if self.stopped:
-            return "stopped"
-        return "time" if self.out_of_time else "sweeps"
+        if self.slot.remaining <= 0:
+            return "time"
+        return "stopped" if self.slot.is_over() else "sweeps"
 
     def is_superseded(self, index: int) -> bool:
         """Whether a restart's result cannot matter any more.
@@ -204,20 +202,20 @@ class _Board:
 
     def report(self, network: Network, index: int) -> None:
         """Take note of a restart's new best network."""
-        loss = self.problem.loss(network)
+        loss = float(self.problem.value(network))
         with self.lock:
             if not self.history or loss < self.history[-1][1]:
                 self.history.append((self.elapsed, loss))
-                if self.on_progress is not None and self.on_progress(network, loss):
-                    self.stopped = True
+                if self.on_network is not None:
+                    self.on_network(network)
             assert self.target is not None
-            if self.problem.is_met(loss, self.target):
+            if self.problem.is_close(loss, self.target):
                 known = self.first_done
                 self.first_done = index if known is None else min(known, index)
 
 
 def _descend_on_part(
-    problem: TrainingProblem,
+    problem: Problem[OutputLoss],
     network: Network,
     goal: FloatArray,
     rng: np.random.Generator,
@@ -225,16 +223,16 @@ def _descend_on_part(
 ) -> Network:
     """Descend on some of many inputs first: far cheaper sweeps, and most of the way down."""
     rows = rng.choice(len(problem.inputs), size=_PART, replace=False)
-    part = TrainingProblem(problem.architecture, problem.inputs[rows], problem.mass[rows])
-    limit = board.elapsed + _PART_SHARE * (board.seconds - board.elapsed)
-    walk = Walk(SearchState(part, network, goal), rng, lambda: board.elapsed >= limit)
-    while walk.sweeps < _PART_SWEEPS and board.elapsed < limit and not board.stopped:
+    part = problem.with_terms(()).subset(rows)
+    slot = board.slot.part(_PART_SHARE)
+    walk = Walk(SearchState(part, network, goal), rng, slot)
+    while walk.sweeps < _PART_SWEEPS and not slot.is_over():
         walk.step()
     return walk.best_network
 
 
 def _restart(
-    problem: TrainingProblem,
+    problem: Problem[OutputLoss],
     objective: Objective,
     start: Start,
     board: _Board,
@@ -243,18 +241,18 @@ def _restart(
 ) -> Walk | None:
     """One search from one start; None if an earlier restart has made it pointless."""
     # The first restart always runs, so that there is a network whatever the limits.
-    if index > 0 and (board.stopped or board.out_of_time or board.is_superseded(index)):
+    if index > 0 and (board.slot.is_over() or board.is_superseded(index)):
         return None
     rng = np.random.default_rng(seed)
-    network = make_start(problem, start, rng, seconds=0.3 * board.seconds)
+    network = make_start(problem, start, rng, slot=board.slot.part(most=board.start_seconds))
     goal = objective.goal(problem, until=objective.order[0])
     if len(problem.inputs) > LARGE and not isinstance(start, Network):
         network = _descend_on_part(problem, network, goal, rng, board)
-    walk = Walk(SearchState(problem, network, goal), rng, lambda: board.out_of_time)
+    walk = Walk(SearchState(problem, network, goal), rng, board.slot)
     if index > 0 and isinstance(start, Network):
         walk.kick(strength=1 + walk.n_kickable // 3)
     board.report(walk.best_network, index)
-    while not (board.stopped or board.out_of_time or board.is_superseded(index)):
+    while not (board.slot.is_over() or board.is_superseded(index)):
         if board.max_sweeps is not None and walk.sweeps >= board.max_sweeps:
             break
         if board.first_done == index:

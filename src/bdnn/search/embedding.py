@@ -12,11 +12,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from bdnn.activation import FloatArray
-from bdnn.architecture import Architecture
 from bdnn.errors import ModelError
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
+from bdnn.network.activation import FloatArray
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 
 
 def embed(network: Network, architecture: Architecture) -> Network:
@@ -53,26 +54,26 @@ def embed(network: Network, architecture: Architecture) -> Network:
     return Network(architecture, *_widen(weights, thresholds, network, architecture))
 
 
-def shallow_problem(problem: TrainingProblem) -> TrainingProblem | None:
+def shallow_problem(problem: Problem[OutputLoss]) -> Problem[OutputLoss] | None:
     """The same problem with one hidden layer, as wide as a deep network can copy it."""
     shape = problem.architecture
-    if len(shape.hidden) < 2 or shape.activations or not all(kind.zero for kind in shape.weights):
+    if len(shape.hidden) < 2 or shape.has_levels or not all(kind.zero for kind in shape.weights):
         return None
     # Without thresholds a copy needs a unit that is always on.
     width = min(shape.hidden) - (shape.thresholds == "zero")
     if width == 0:
         return None
     weights = (shape.weights[0], shape.weights[-1])
-    shallow = replace(shape, hidden=(width,), weights=weights)
-    return TrainingProblem(shallow, problem.inputs, problem.mass)
+    shallow = replace(shape, hidden=(width,), weights=weights, activations=())
+    return Problem(shallow, problem.samples, problem.loss)
 
 
 def _identity(units: int, shape: Architecture) -> tuple[list[FloatArray], list[FloatArray]]:
     if shape.thresholds == "zero":
         # The last column stands for a unit that is always on, see `_widen`.
         W = np.column_stack((np.eye(units), np.full(units, -1.0)))
-        return [W], [np.zeros(units)]
-    return [np.eye(units)], [np.full(units, 0.5)]
+        return [W], [np.zeros((units, 1))]
+    return [np.eye(units)], [np.full((units, 1), 0.5)]
 
 
 def _widen(
@@ -101,7 +102,7 @@ def _widen(
                 "0 or a weight of the network: choose a larger weight set."
             )
         wide_weights.append(wide)
-        wide_thresholds.append(np.concatenate((t, np.full(units - len(t), spare))))
+        wide_thresholds.append(np.concatenate((t, np.full((units - len(t), 1), spare))))
     return tuple(wide_weights), tuple(wide_thresholds)
 
 

@@ -8,43 +8,35 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.architecture import Architecture
-from bdnn.problem import TrainingProblem
-from bdnn.search.moving import (
-    anneal_hidden,
-    anneal_outputs,
-    improve,
-    move_layer_threshold,
-    redraw,
-    try_zero,
-)
+from bdnn.network.architecture import Architecture
+from bdnn.problem.create import classification
 from bdnn.search.state import SearchState
 
 
 def load_moves(activation: str = "step") -> None:
     """Load what a descent calls."""
     state, rng = smallest_state(activation), np.random.default_rng(0)
-    improve(state, np.arange(2), rng, 1, 0)
+    state.improve(np.arange(2), rng, 1, 0)
     for k in range(2):
-        move_layer_threshold(state, k, rng, 1)
-        redraw(state, k, k, rng)
+        state.move_layer_threshold(k, rng, 1)
+        state.redraw(k, k, rng)
 
 
 def load_annealing(activation: str = "step") -> None:
     """Load what second objectives call."""
     state, rng = smallest_state(activation), np.random.default_rng(0)
-    anneal_hidden(state, np.zeros(1, dtype=np.int64), 0.0, rng)
-    anneal_outputs(state, 0.0, rng)
-    try_zero(state, np.arange(2), 0.0)
+    state.anneal_hidden(np.zeros(1, dtype=np.int64), 0.0, rng)
+    state.anneal_outputs(0.0, rng)
+    state.try_zero(np.arange(2), 0.0)
 
 
 def name_of_moves(architecture: Architecture) -> str:
     """Activation whose moves a search on an architecture needs."""
-    return "ternary" if architecture.activations else "step"
+    return "ternary" if architecture.has_levels else "step"
 
 
 def smallest_state(activation: str) -> SearchState:
     """Make the state of a problem of one input."""
     shape = Architecture.create(1, 1, hidden=(1,), activation=activation)
-    problem = TrainingProblem(shape, np.zeros((1, 1)), np.ones((1, 1)))
+    problem = classification(shape, np.zeros((1, 1)), np.zeros(1, dtype=np.intp))
     return SearchState(problem, problem.constant_network())

@@ -22,11 +22,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bdnn.activation import FloatArray
-from bdnn.architecture import Architecture
 from bdnn.errors import ModelError
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
+from bdnn.network.activation import FloatArray
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 
 OBJECTIVES = ("loss", "error", "margin", "smallest_margin", "sparsity")
 _SUMS = ("loss", "error", "margin")
@@ -69,7 +70,7 @@ class Objective:
             raise ModelError(f"wanted_margin must be positive, got {wanted_margin!r}: raise it.")
         return cls(order, float(wanted_margin))
 
-    def goal(self, problem: TrainingProblem, *, until: str | None = None) -> FloatArray:
+    def goal(self, problem: Problem[OutputLoss], *, until: str | None = None) -> FloatArray:
         """Weights for compiled code, of the objectives up to and including ``until``.
 
         The least of them has weight 1, and every other outweighs all that follow.
@@ -78,8 +79,8 @@ class Objective:
         goal[3] = self.wanted_margin
         goal[4] = float(problem.architecture.ties == "first")
         names = self.order if until is None else self.order[: self.order.index(until) + 1]
-        total = float(problem.mass.sum())
-        positive = problem.mass[problem.mass > 0]
+        total = float(problem.loss.label_weight.sum())
+        positive = problem.loss.label_weight[problem.loss.label_weight > 0]
         smallest = float(positive.min(initial=np.inf)) if positive.size else 1.0
         width, limit = problem.architecture.widths[-2], problem.architecture.weights[-1].limit
         limit *= _largest_value(problem.architecture)
@@ -96,7 +97,7 @@ class Objective:
             weight = 1.0 + weight * worst[name] / smallest
         return goal
 
-    def key(self, problem: TrainingProblem, network: Network) -> tuple[float, ...]:
+    def key(self, problem: Problem[OutputLoss], network: Network) -> tuple[float, ...]:
         """Value of every objective, in order, from the network's own forward pass."""
         return tuple(_VALUES[name](problem, network, self.wanted_margin) for name in self.order)
 
@@ -115,7 +116,7 @@ def _largest_value(architecture: Architecture) -> int:
     return max(abs(value) for value in values)
 
 
-def output_margins(problem: TrainingProblem, network: Network) -> FloatArray:
+def output_margins(problem: Problem[OutputLoss], network: Network) -> FloatArray:
     """Score of every class minus the best other score, of shape (n_inputs, n_outputs)."""
     scores = network.values(problem.inputs)
     if scores.shape[1] == 1:
@@ -127,33 +128,33 @@ def output_margins(problem: TrainingProblem, network: Network) -> FloatArray:
     return np.where(leads, scores - second, scores - best)
 
 
-def smallest_margin(problem: TrainingProblem, network: Network) -> float:
+def smallest_margin(problem: Problem[OutputLoss], network: Network) -> float:
     """Smallest normalised margin of the inputs' leading classes; negative where one is wrong."""
-    leading = problem.mass.argmax(axis=1)
+    leading = problem.loss.label_weight.argmax(axis=1)
     margins = output_margins(problem, network)[np.arange(len(leading)), leading]
     size = float(np.abs(network.weights[-1]).sum(axis=1).max(initial=0.0))
     return float(margins.min(initial=np.inf)) / max(size, 1e-300)
 
 
-def hinge(problem: TrainingProblem, network: Network, wanted_margin: float) -> float:
+def hinge(problem: Problem[OutputLoss], network: Network, wanted_margin: float) -> float:
     """Sum over the samples of what their output margin lacks."""
     lacking = np.maximum(0.0, wanted_margin - output_margins(problem, network))
-    return float((problem.mass * lacking).sum())
+    return float((problem.loss.label_weight * lacking).sum())
 
 
-def _loss(problem: TrainingProblem, network: Network, wanted_margin: float) -> float:
-    return problem.loss(network)
+def _loss(problem: Problem[OutputLoss], network: Network, wanted_margin: float) -> float:
+    return float(problem.value(network))
 
 
-def _error(problem: TrainingProblem, network: Network, wanted_margin: float) -> float:
+def _error(problem: Problem[OutputLoss], network: Network, wanted_margin: float) -> float:
     return problem.error(network)
 
 
-def _sparsity(problem: TrainingProblem, network: Network, wanted_margin: float) -> float:
+def _sparsity(problem: Problem[OutputLoss], network: Network, wanted_margin: float) -> float:
     return float(sum(np.count_nonzero(W) for W in network.weights))
 
 
-def _smallest(problem: TrainingProblem, network: Network, wanted_margin: float) -> float:
+def _smallest(problem: Problem[OutputLoss], network: Network, wanted_margin: float) -> float:
     return -smallest_margin(problem, network)
 
 

@@ -10,16 +10,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.activation import FloatArray
-from bdnn.architecture import Architecture
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
+from bdnn.network.activation import FloatArray
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
+from bdnn.problem.limits import UNLIMITED
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 from bdnn.search.kernels.arrays import (
+    NO_THRESHOLD,
     PER_LAYER,
-    PER_UNIT,
     THRESHOLD_CODES,
     Arrays,
+    IntArray,
     Levels,
+    MoveLimits,
 )
 
 # Distance from the outermost sum to the threshold of a unit that is constant on the data.
@@ -31,7 +35,7 @@ class SearchState:
 
     Parameters
     ----------
-    problem : TrainingProblem
+    problem : Problem[OutputLoss]
     network : Network
         Where the search starts.
     goal : array, optional
@@ -42,13 +46,15 @@ class SearchState:
     arrays : Arrays
         What compiled moves work on.
     levels : Levels or None
-        What hidden units of several values need besides.
+        What they need besides where some units have more than two values.
+    limits : MoveLimits
+        What they may do to weights; by default whatever the weight sets allow.
     paired : bool
         Whether one output stands for two classes.
     """
 
     def __init__(
-        self, problem: TrainingProblem, network: Network, goal: FloatArray | None = None
+        self, problem: Problem[OutputLoss], network: Network, goal: FloatArray | None = None
     ) -> None:
         shape = problem.architecture
         self.problem = problem
@@ -58,6 +64,7 @@ class SearchState:
         unit_at = np.concatenate(([0], np.cumsum(widths[1:])))
         weight_at = np.concatenate(([0], np.cumsum(widths[1:] * widths[:-1])))
         values = [kind.values if kind.integer else np.zeros(0) for kind in shape.weights]
+        rules = [shape.activation_of(k) for k in range(shape.n_layers)]
         m = len(problem.inputs)
         scale = 2.0 if self.paired else 1.0
         self.arrays = Arrays(
@@ -65,23 +72,24 @@ class SearchState:
             widths=widths,
             weights=np.zeros(weight_at[-1]),
             weight_at=weight_at,
-            thresholds=np.zeros(unit_at[-1]),
+            thresholds=np.full((unit_at[-1], max(rule.n_thresholds for rule in rules)), np.inf),
             unit_at=unit_at,
             sums=np.zeros((unit_at[-1], m)),
-            on=np.zeros((unit_at[-1], m), dtype=bool),
+            level=np.zeros((unit_at[-1], m), dtype=np.uint8),
+            pair=np.array([rule.values[:2] for rule in rules], dtype=float),
             cost=np.zeros(m),
-            cost_on=scale * np.ascontiguousarray(problem.cost_on.T[-outputs:]),
-            cost_off=scale * np.ascontiguousarray(problem.cost_off.T[-outputs:]),
-            mass=np.ascontiguousarray(problem.mass.T),
-            values=np.concatenate(values),
+            cost_on=scale * np.ascontiguousarray(problem.loss.cost_on.T[-outputs:]),
+            cost_off=scale * np.ascontiguousarray(problem.loss.cost_off.T[-outputs:]),
+            mass=np.ascontiguousarray(problem.loss.label_weight.T),
+            values=np.concatenate([*values, [-1.0, 0.0, 1.0]]),
             value_at=np.concatenate(([0], np.cumsum([len(v) for v in values]))).astype(np.int64),
-            frozen=np.zeros(weight_at[-1], dtype=bool),
-            threshold_kind=np.array([THRESHOLD_CODES[shape.thresholds]], dtype=np.int64),
+            threshold_kind=THRESHOLD_CODES[shape.thresholds],
             goal=np.array([1.0, 0.0, 0.0, 0.0, float(shape.ties == "first")]),
         )
         if goal is not None:
             self.arrays.goal[:] = goal
-        self.levels = _level_arrays(shape, m) if shape.activations else None
+        self.levels = _levels(shape) if self.arrays.thresholds.shape[1] > 1 else None
+        self.limits = _free_limits(shape, widths, paired=self.paired)
         self.load(network)
 
     @property
@@ -96,8 +104,8 @@ class SearchState:
 
     @property
     def loss(self) -> float:
-        """Loss of the network, from the activations of the outputs."""
-        on = self.arrays.on[self.arrays.unit_at[-2] :]
+        """Loss of the network, from the levels of the outputs."""
+        on = self.arrays.level[self.arrays.unit_at[-2] :] > 0
         return float(np.where(on, self.arrays.cost_on, self.arrays.cost_off).sum())
 
     def load(self, network: Network) -> None:
@@ -105,112 +113,99 @@ class SearchState:
         weights, thresholds = list(network.weights), list(network.thresholds)
         if self.paired:
             on = network.outputs(self.problem.inputs)
-            costs = np.where(on, self.problem.cost_on, self.problem.cost_off).sum(axis=0)
+            costs = np.where(on, self.problem.loss.cost_on, self.problem.loss.cost_off).sum(axis=0)
             if costs[0] < costs[1]:
                 weights[-1] = -weights[-1][:1]
                 thresholds[-1] = -np.nextafter(thresholds[-1][:1], -np.inf)
             else:
                 weights[-1], thresholds[-1] = weights[-1][1:], thresholds[-1][1:]
         self.arrays.weights[:] = np.concatenate([W.ravel() for W in weights])
-        if self.levels is None:
-            self.arrays.thresholds[:] = np.concatenate(thresholds)
-        else:
-            self.arrays.thresholds[self.arrays.unit_at[-2] :] = thresholds[-1]
-            for k, t in enumerate(thresholds[:-1]):
-                self._layer_thresholds(k)[:] = t.reshape(len(t), -1)
+        for k, t in enumerate(thresholds):
+            self.layer_thresholds(k)[:] = t
         self.refresh()
 
-    def _layer_thresholds(self, k: int) -> FloatArray:
-        """Thresholds of a hidden layer of several values, as a view."""
-        assert self.levels is not None
+    def layer_thresholds(self, k: int) -> FloatArray:
+        """Thresholds of layer ``k``, of shape (units, levels), as a view."""
         first, last = self.arrays.unit_at[k], self.arrays.unit_at[k + 1]
-        return self.levels.thresholds[first:last, : self.levels.counts[k]]
-
-    def thresholds_of(self, k: int, unit: int) -> FloatArray:
-        """Thresholds of a unit of layer ``k``, as a view."""
-        if self.levels is None or k == len(self.levels.counts):
-            return self.arrays.thresholds[unit : unit + 1]
-        return self.levels.thresholds[unit, : self.levels.counts[k]]
-
-    def is_scalable(self, k: int) -> bool:
-        """Whether thresholds of layer ``k`` may be multiplied by a number."""
-        return self.levels is None or k == len(self.levels.counts) or not self.levels.fixed[k]
+        count = self.problem.architecture.activation_of(k).n_thresholds
+        return self.arrays.thresholds[first:last, :count]
 
     def refresh(self) -> None:
         """Compute all sums anew, in the order of additions that :class:`Network` uses."""
-        from bdnn.search.kernels.backend import refresh, refresh_levels
+        from bdnn.search.kernels.backend import refresh
 
-        if self.levels is None:
-            refresh(self.arrays, 0)
-        else:
-            refresh_levels(self.arrays, self.levels, 0)
+        refresh(self.arrays, self.levels, 0)
 
-    @property
-    def top(self) -> Arrays:
-        """The outputs of a network of several values as a network of its own, in shared memory."""
-        assert self.levels is not None
-        s = self.arrays
-        last, weight_at = s.unit_at[-3:-1], s.weight_at[-2]
-        return s._replace(
-            inputs=self.levels.values[last[0] : last[1]],
-            widths=s.widths[-2:],
-            weights=s.weights[weight_at:],
-            weight_at=s.weight_at[-2:] - weight_at,
-            thresholds=s.thresholds[last[1] :],
-            unit_at=s.unit_at[-2:] - last[1],
-            sums=s.sums[last[1] :],
-            on=s.on[last[1] :],
-            value_at=s.value_at[-2:].copy(),
-            frozen=s.frozen[weight_at:],
-        )
+    def improve(self, units: IntArray, rng: np.random.Generator, passes: int, extra: int) -> None:
+        """Improve units one after the other, never raising the cost."""
+        from bdnn.search.moves.sweep import improve_units
 
-    def snapshot(self) -> tuple[FloatArray, ...]:
+        improve_units(self.arrays, self.levels, self.limits, units, rng, passes, extra)
+
+    def redraw(self, k: int, unit: int, rng: np.random.Generator) -> None:
+        """Draw a unit of layer ``k`` anew at whatever cost."""
+        from bdnn.search.moves.sweep import redraw
+
+        redraw(self.arrays, self.levels, self.limits, k, unit, rng)
+
+    def move_layer_threshold(self, k: int, rng: np.random.Generator, trials: int) -> None:
+        """Try other thresholds for layer ``k`` as a whole, never raising the cost."""
+        from bdnn.search.moves.sweep import move_layer_threshold
+
+        move_layer_threshold(self.arrays, self.levels, k, rng, trials)
+
+    def anneal_outputs(self, temperature: float, rng: np.random.Generator) -> None:
+        """Propose a change of every weight and threshold of the outputs."""
+        from bdnn.search.moves.anneal import anneal_outputs
+
+        anneal_outputs(self.arrays, self.levels, self.limits, temperature, rng)
+
+    def anneal_hidden(self, units: IntArray, temperature: float, rng: np.random.Generator) -> None:
+        """Propose a change of every weight and threshold of hidden units."""
+        from bdnn.search.moves.anneal import anneal_hidden
+
+        anneal_hidden(self.arrays, self.levels, self.limits, units, temperature, rng)
+
+    def try_zero(self, positions: IntArray, tolerance: float) -> None:
+        """Set weights to zero where that raises the cost by no more than a tolerance."""
+        from bdnn.search.moves.anneal import try_zero
+
+        try_zero(self.arrays, self.levels, self.limits, positions, tolerance)
+
+    def freeze_zeros(self) -> None:
+        """Let weights that are 0 stay so, and no others; only for limits that are free."""
+        is_zero = self.arrays.weights == 0.0
+        free = _free_limits(self.problem.architecture, self.arrays.widths, paired=self.paired)
+        self.limits.low[:] = np.where(is_zero, 0.0, free.low)
+        self.limits.high[:] = np.where(is_zero, 0.0, free.high)
+
+    def snapshot(self) -> tuple[FloatArray, FloatArray]:
         """Copy weights and thresholds."""
-        levels = () if self.levels is None else (self.levels.thresholds.copy(),)
-        return self.arrays.weights.copy(), self.arrays.thresholds.copy(), *levels
+        return self.arrays.weights.copy(), self.arrays.thresholds.copy()
 
-    def restore(self, snapshot: tuple[FloatArray, ...]) -> None:
+    def restore(self, snapshot: tuple[FloatArray, FloatArray]) -> None:
         """Go back to copied weights and thresholds."""
-        self.arrays.weights[:], self.arrays.thresholds[:] = snapshot[:2]
-        if self.levels is not None:
-            self.levels.thresholds[:] = snapshot[2]
+        self.arrays.weights[:], self.arrays.thresholds[:] = snapshot
         self.refresh()
 
     def centre_thresholds(self) -> None:
-        """Put every threshold midway between the sums on its two sides; no activation changes."""
-        s = self.arrays
-        kind = s.threshold_kind[0]
-        steps_from = 0 if self.levels is None else int(s.unit_at[-2])
-        if self.levels is not None:
-            self._centre_levels()
-        if kind == PER_UNIT:
-            for r in range(steps_from, self.n_units):
-                s.thresholds[r] = _middle(s.sums[r], s.thresholds[r], -np.inf, np.inf)
-        elif kind == PER_LAYER:
-            for k, weights in enumerate(self.problem.architecture.weights):
-                first, last = s.unit_at[k], s.unit_at[k + 1]
-                if first < steps_from:
-                    continue
-                # Continuous weights scale with a shared threshold, which lies in [-1, 1].
-                limit = np.inf if weights.integer else 1.0
-                s.thresholds[first:last] = _middle(
-                    s.sums[first:last], s.thresholds[first], -limit, limit
-                )
+        """Put every threshold midway between the sums on its two sides; no level changes.
 
-    def _centre_levels(self) -> None:
-        """The same for hidden units of several values; fixed distances are left alone."""
-        s, levels = self.arrays, self.levels
-        assert levels is not None
-        for k in range(len(levels.counts)):
-            if levels.fixed[k] or s.threshold_kind[0] not in (PER_UNIT, PER_LAYER):
+        Thresholds at fixed distances are left alone.
+        """
+        s, shape = self.arrays, self.problem.architecture
+        kind = s.threshold_kind
+        for k, weights in enumerate(shape.weights):
+            rule = shape.activation_of(k)
+            is_rigid = rule.thresholds is not None and rule.n_thresholds > 1
+            if kind == NO_THRESHOLD or is_rigid:
                 continue
-            thresholds = self._layer_thresholds(k)
+            thresholds = self.layer_thresholds(k)
             sums = s.sums[s.unit_at[k] : s.unit_at[k + 1]]
-            shared = s.threshold_kind[0] == PER_LAYER
-            is_real = s.value_at[k] == s.value_at[k + 1]
-            limit = 1.0 if shared and is_real else np.inf
-            groups = [slice(None)] if shared else [slice(r, r + 1) for r in range(len(sums))]
-            for rows in groups:
+            # Continuous weights scale with a shared threshold, which lies in [-1, 1].
+            limit = 1.0 if kind == PER_LAYER and not weights.integer else np.inf
+            groups = [slice(r, r + 1) for r in range(len(sums))]
+            for rows in [slice(None)] if kind == PER_LAYER else groups:
                 for level in range(thresholds.shape[1]):
                     old = float(thresholds[rows, level][0])
                     thresholds[rows, level] = _middle(sums[rows], old, -limit, limit)
@@ -220,18 +215,11 @@ class SearchState:
     def to_network(self) -> Network:
         """Make a network; a paired output gets its exact complement beside it."""
         s = self.arrays
-        weights = []
+        weights, thresholds = [], []
         for k in range(len(s.widths) - 1):
             flat = s.weights[s.weight_at[k] : s.weight_at[k + 1]]
             weights.append(flat.reshape(s.widths[k + 1], s.widths[k]))
-        thresholds = [
-            s.thresholds[first:last]
-            for first, last in zip(s.unit_at[:-1], s.unit_at[1:], strict=True)
-        ]
-        if self.levels is not None:
-            for k, count in enumerate(self.levels.counts):
-                t = self._layer_thresholds(k)
-                thresholds[k] = t[:, 0] if count == 1 else t
+            thresholds.append(self.layer_thresholds(k))
         if self.paired:
             weights[-1] = np.concatenate((-weights[-1], weights[-1]))
             before = -np.nextafter(thresholds[-1], -np.inf)
@@ -239,22 +227,40 @@ class SearchState:
         return Network(self.problem.architecture, tuple(weights), tuple(thresholds))
 
 
-def _level_arrays(shape: Architecture, n_inputs: int) -> Levels:
-    rules = [shape.activation_of(k) for k in range(len(shape.hidden))]
+def _levels(shape: Architecture) -> Levels:
+    rules = [shape.activation_of(k) for k in range(shape.n_layers)]
     most = max(rule.n_thresholds for rule in rules)
-    units = sum(shape.hidden)
     sets, offsets = np.zeros((len(rules), most + 1)), np.zeros((len(rules), most))
     for k, rule in enumerate(rules):
         sets[k, : len(rule.values)] = rule.values
         offsets[k, : rule.n_thresholds] = rule.offsets
     return Levels(
-        thresholds=np.full((units, most), np.inf),
-        values=np.zeros((units, n_inputs)),
         sets=sets,
         counts=np.array([rule.n_thresholds for rule in rules], dtype=np.int64),
         offsets=offsets,
         fixed=np.array([rule.thresholds is not None for rule in rules]),
     )
+
+
+def _free_limits(shape: Architecture, widths: IntArray, *, paired: bool) -> MoveLimits:
+    """What weight sets allow, on the outputs that a search has."""
+    largest = [
+        np.inf if has_free_scale(shape, k) else float(kind.limit)
+        for k, kind in enumerate(shape.weights)
+    ]
+    high = np.repeat(largest, widths[1:] * widths[:-1])
+    most = np.full((2, shape.n_layers), UNLIMITED, dtype=np.int64)
+    return MoveLimits(-high, high, most, UNLIMITED, 2 if paired else 1)
+
+
+def has_free_scale(shape: Architecture, k: int) -> bool:
+    """Whether multiplying a unit of layer ``k`` by a positive number changes nothing else."""
+    rule = shape.activation_of(k)
+    if shape.weights[k].integer or shape.thresholds == "layer":
+        return False
+    if shape.thresholds == "zero":
+        return not rule.offsets.any()
+    return rule.thresholds is None or rule.n_thresholds == 1
 
 
 def _middle(sums: FloatArray, threshold: float, low: float, high: float) -> float:

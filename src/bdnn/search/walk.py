@@ -10,14 +10,13 @@ to its best network with true prices.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from bdnn.activation import FloatArray
-from bdnn.network import Network
+from bdnn.clock import Slot
+from bdnn.network.activation import FloatArray
+from bdnn.network.network import Network
+from bdnn.problem.limits import UNLIMITED
 from bdnn.search.kernels.arrays import PER_LAYER, PER_UNIT, IntArray
-from bdnn.search.moving import anneal_outputs, improve, move_layer_threshold, redraw
 from bdnn.search.state import SearchState
 
 # Sweeps without gain before prices are raised: plateau moves need a few to find the way down.
@@ -44,17 +43,15 @@ class Walk:
     ----------
     state : SearchState
     rng : numpy.random.Generator
-    out_of_time : callable
-        Asked between calls into compiled code; a sweep is left unfinished once it is true.
+    slot : Slot
+        Looked at between calls into compiled code; a sweep is left unfinished once it is over.
     """
 
-    def __init__(
-        self, state: SearchState, rng: np.random.Generator, out_of_time: Callable[[], bool]
-    ) -> None:
+    def __init__(self, state: SearchState, rng: np.random.Generator, slot: Slot) -> None:
         self.state = state
         self.rng = rng
         self.sweeps = 0
-        self._out_of_time = out_of_time
+        self.slot = slot
         self._stalled = 0
         self._futile = 0
         s = state.arrays
@@ -138,7 +135,7 @@ class Walk:
     def _sweep(self) -> None:
         s = self.state.arrays
         if s.goal[1] != 0.0 or s.goal[2] != 0.0:
-            anneal_outputs(self.state, 0.0, self.rng)
+            self.state.anneal_outputs(0.0, self.rng)
         m = s.sums.shape[1]
         passes = _PASSES if m <= _MANY_INPUTS else 1
         for k in range(len(s.widths) - 2, -1, -1):
@@ -146,11 +143,11 @@ class Walk:
             work = m * passes * (int(s.widths[k]) + _EXTRA)
             size = max(1, _CALL_WORK // max(1, work))
             for first in range(0, len(units), size):
-                if self._out_of_time():
+                if self.slot.is_over():
                     return
-                improve(self.state, units[first : first + size], self.rng, passes, _EXTRA)
-            if s.threshold_kind[0] == PER_LAYER:
-                move_layer_threshold(self.state, k, self.rng, _LAYER_TRIALS)
+                self.state.improve(units[first : first + size], self.rng, passes, _EXTRA)
+            if s.threshold_kind == PER_LAYER:
+                self.state.move_layer_threshold(k, self.rng, _LAYER_TRIALS)
 
     def kick(self, *, strength: int) -> None:
         """Shake or redraw a few units, and at times the outputs, at whatever cost."""
@@ -159,7 +156,7 @@ class Walk:
         for unit in self.rng.choice(n, size=min(strength, n), replace=False):
             k = int(np.searchsorted(s.unit_at, unit, side="right")) - 1
             if self.rng.random() < 0.5:
-                redraw(self.state, k, unit, self.rng)
+                self.state.redraw(k, unit, self.rng)
             else:
                 self._shake(k, unit, _SHAKE)
         if self.rng.random() < 0.3:
@@ -170,21 +167,26 @@ class Walk:
 
     def _shake(self, k: int, unit: int, size: float) -> None:
         """Change a unit's weights a little: all of them, or some to other integers."""
-        s = self.state.arrays
+        s, limits = self.state.arrays, self.state.limits
         n = int(s.widths[k])
         at = int(s.weight_at[k] + (unit - s.unit_at[k]) * n)
-        w = s.weights[at : at + n]
+        part = slice(at, at + n)
+        w = s.weights[part].copy()
         values = s.values[s.value_at[k] : s.value_at[k + 1]]
         if len(values):
             chosen = self.rng.random(n) < max(size, 1.0 / n)
             w[chosen] = self.rng.choice(values, size=int(chosen.sum()))
+        else:
+            w += size * self.rng.standard_normal(n)
+        if min(limits.most.min(), limits.total) < UNLIMITED:
+            w[s.weights[part] == 0.0] = 0.0
+        s.weights[part] = np.clip(w, limits.low[part], limits.high[part])
+        if len(values):
             return
-        w += size * self.rng.standard_normal(n)
-        thresholds = self.state.thresholds_of(k, unit)
-        if s.threshold_kind[0] == PER_UNIT:
+        thresholds = s.thresholds[unit]
+        if s.threshold_kind == PER_UNIT:
             thresholds += size * self.rng.standard_normal()
         largest = np.abs(w).max()
-        if largest > 1.0:
-            w /= largest
-            if s.threshold_kind[0] == PER_UNIT and self.state.is_scalable(k):
-                thresholds /= largest
+        if largest > 1.0 and np.isinf([limits.low[part], limits.high[part]]).any():
+            s.weights[part] /= largest
+            thresholds /= largest

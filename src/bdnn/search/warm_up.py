@@ -2,26 +2,24 @@
 
 The first search on a machine compiles for some ten seconds; later ones load the result from disk
 in one or two.
-
-``python -m bdnn.search.warm_up`` compiles ahead of time, for example when an image is built.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 
 import numpy as np
 
+from bdnn.clock import Slot
 from bdnn.search.background import BackgroundLoad
 
 
-def wait_until_ready(gives_up: Callable[[], bool], *, levels: bool = False) -> bool:
-    """Load the compiled search; tell whether it is ready, or ``gives_up`` said True before.
+def wait_until_ready(slot: Slot, *, levels: bool = False) -> bool:
+    """Load the compiled search; tell whether it is ready, or the slot was over before.
 
     With ``levels`` also that of units of several values, which steps have no use for.
     """
-    return _MOVES.wait(gives_up) and (not levels or _LEVELS.wait(gives_up))
+    return _MOVES.wait(slot) and (not levels or _LEVELS.wait(slot))
 
 
 def _run_every_move() -> None:
@@ -34,8 +32,8 @@ def _run_every_level() -> None:
 
 def _run(kinds: tuple[tuple[str, str, str], ...]) -> None:
     """Search on problems so small that all the time goes into loading what they use."""
-    from bdnn.architecture import Architecture
-    from bdnn.problem import TrainingProblem
+    from bdnn.network.architecture import Architecture
+    from bdnn.problem.create import classification
     from bdnn.search.descent import descend
     from bdnn.search.margin import widen_margin
 
@@ -52,41 +50,31 @@ def _run(kinds: tuple[tuple[str, str, str], ...]) -> None:
                 thresholds=thresholds,
                 activation=activation,
             )
-            problem = TrainingProblem.from_samples(shape, X, y)
-            found = descend(problem, seconds=60.0, seed=0, target=-1.0, max_sweeps=8)
+            problem = classification(shape, X, y)
+            found = descend(problem, slot=Slot(), seed=0, target=-1.0, max_sweeps=8)
             order = ("loss", "margin", "sparsity")
-            widen_margin(problem, found.network, seconds=60.0, seed=0, objectives=order, sweeps=2)
+            widen_margin(problem, found.network, slot=Slot(), seed=0, objectives=order, sweeps=2)
 
 
-def wait_for_regression(gives_up: Callable[[], bool]) -> bool:
+def wait_for_regression(slot: Slot) -> bool:
     """Do the same for the search of regression networks."""
-    return _REGRESSION.wait(gives_up)
+    return _REGRESSION.wait(slot)
 
 
 def _run_regression() -> None:
     """Build a regression network of two units and visit them once."""
-    from bdnn.architecture import Architecture
-    from bdnn.regression_problem import RegressionProblem
+    from bdnn.network.architecture import Architecture
+    from bdnn.problem.create import regression
     from bdnn.search.regression.descent import build, sweep
 
     rng = np.random.default_rng(0)
     X, y = np.arange(8.0).reshape(4, 2), np.arange(4.0)[:, None] % 3
     for kind in ("squared", "absolute"):
         shape = Architecture.create(2, 1, hidden=(2,), weights="continuous", output="identity")
-        problem = RegressionProblem.from_samples(shape, X, y, kind=kind)
-        sweep(problem, build(problem, rng), rng, lambda: False)
+        problem = regression(shape, X, y, kind=kind)
+        sweep(problem, build(problem, rng, slot=Slot()), rng, slot=Slot())
 
 
 _MOVES = BackgroundLoad(_run_every_move, name="bdnn-compile")
 _LEVELS = BackgroundLoad(_run_every_level, name="bdnn-compile-levels")
 _REGRESSION = BackgroundLoad(_run_regression, name="bdnn-compile-regression")
-
-if __name__ == "__main__":
-    from bdnn.search import certified, constrained, served_units, unit_table
-
-    wait_until_ready(lambda: False, levels=True)
-    wait_for_regression(lambda: False)
-    constrained.MOVES.wait(lambda: False)
-    certified.MOVES.wait(lambda: False)
-    unit_table.KERNELS.wait(lambda: False)
-    served_units.KERNELS.wait(lambda: False)

@@ -8,8 +8,7 @@ import signal
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
@@ -17,8 +16,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from bdnn.activation import FloatArray
+from bdnn.clock import Slot
 from bdnn.errors import SolverNotAvailableError, UnsupportedFeatureError
+from bdnn.network.activation import FloatArray
 from bdnn.program import Program, is_integral
 from bdnn.solvers.monitor import EventHandler, Monitor, finish
 from bdnn.solvers.result import Limits, SolveResult, Termination
@@ -117,7 +117,7 @@ class AbstractSolver(ABC):
         limits: Limits | None = None,
         start: FloatArray | None = None,
         on_event: EventHandler | None = None,
-        wants_stop: Callable[[], bool] | None = None,
+        slot: Slot | None = None,
     ) -> SolveResult:
         """Minimise the program.
 
@@ -135,15 +135,16 @@ class AbstractSolver(ABC):
         on_event : callable, optional
             Called with a :class:`SolverEvent` for every better solution or bound; the search
             stops when it returns True.
-        wants_stop : callable, optional
-            Asked many times a second in the caller's thread; the search stops when it returns
-            True.
+        slot : Slot, optional
+            Looked at many times a second in the caller's thread; the search stops when it is over,
+            whatever the limits leave.
 
         Returns
         -------
         SolveResult
         """
-        limits = limits or Limits()
+        slot, limits = slot or Slot(), limits or Limits()
+        limits = replace(limits, seconds=min(limits.seconds, slot.remaining))
         monitor = Monitor(limits, on_event)
         self.check_available()
         self.check_supports(program)
@@ -162,13 +163,13 @@ class AbstractSolver(ABC):
         thread = threading.Thread(target=work, name=f"bdnn-{self.name}", daemon=True)
         if not monitor.stopping:
             thread.start()
-            self._wait(monitor, wants_stop)
+            self._wait(monitor, slot)
         if monitor.error is not None:
             raise monitor.error
         return outcome[0] if outcome else _left_behind(monitor)
 
     @staticmethod
-    def _wait(monitor: Monitor, wants_stop: Callable[[], bool] | None) -> None:
+    def _wait(monitor: Monitor, slot: Slot) -> None:
         """Wait for the solver's thread; Ctrl-C, a wish and a passed deadline become a stop."""
         limit = monitor.limits.seconds
         patience = limit + 0.3 + 0.03 * limit if math.isfinite(limit) else math.inf
@@ -181,7 +182,7 @@ class AbstractSolver(ABC):
                     monitor.done.wait(0.05)
                     _take_back_ctrl_c()
                     monitor.repeat_stop()
-                    if wants_stop is not None and not monitor.stopping and wants_stop():
+                    if not monitor.stopping and slot.is_stopped():
                         monitor.stop()
                     if monitor.seconds > patience and not monitor.out_of_time:
                         monitor.stop(out_of_time=True)

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bdnn.activation import FloatArray
 from bdnn.errors import UnsupportedFeatureError
+from bdnn.network.activation import FloatArray
 from bdnn.program import IndexArray, Program, is_integral
 from bdnn.solvers.base import AbstractSolver, Feature
 from bdnn.solvers.monitor import Monitor, finish

@@ -11,25 +11,50 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from bdnn.activation import FloatArray
+from bdnn.network.activation import FloatArray
 from bdnn.solvers.highs import import_highs
+
+# Far more than any of these programs needs: a guard against a method that goes round in circles.
+_MOST_STEPS = 100_000
 
 
 class Vertex(NamedTuple):
-    """A solution: its value, the variables, and prices of rows and of upper bounds, all >= 0."""
+    """A solution: its value, the variables, and prices of rows and of upper bounds, all >= 0.
+
+    Where ``is_optimal`` is not true the program is infeasible, or HiGHS found no solution of it.
+    """
 
     value: float
     variables: FloatArray
     row_prices: FloatArray
     bound_prices: FloatArray
+    is_optimal: bool
 
 
 class GrowingProgram:
-    """Minimise ``costs @ x`` subject to ``rows @ x <= limits`` and ``0 <= x <= upper``."""
+    """Minimise ``costs @ x`` subject to ``lower <= rows @ x <= limits`` and ``0 <= x <= upper``.
 
-    def __init__(self) -> None:
-        self._model: Any = import_highs().Highs()
-        for name, value in {"output_flag": False, "presolve": "off", "threads": 1}.items():
+    Parameters
+    ----------
+    primal : bool
+        Whether to use the primal simplex method, the faster one where only costs change.
+    tolerance : float
+        How far a row may be broken.
+    """
+
+    def __init__(self, *, primal: bool = False, tolerance: float = 1e-7) -> None:
+        highspy = import_highs()
+        self._optimal = highspy.HighsModelStatus.kOptimal
+        self._model: Any = highspy.Highs()
+        settings = {
+            "output_flag": False,
+            "presolve": "off",
+            "threads": 1,
+            "simplex_strategy": 4 if primal else 1,
+            "simplex_iteration_limit": _MOST_STEPS,
+            "primal_feasibility_tolerance": tolerance,
+        }
+        for name, value in settings.items():
             self._model.setOptionValue(name, value)
 
     def add_variables(self, costs: FloatArray, upper: FloatArray, columns: FloatArray) -> None:
@@ -43,10 +68,12 @@ class GrowingProgram:
             *_parts(matrix),
         )
 
-    def add_rows(self, rows: FloatArray, limits: FloatArray) -> None:
-        """Add rows over all variables that are there already."""
+    def add_rows(
+        self, rows: FloatArray, limits: FloatArray, *, lower: FloatArray | None = None
+    ) -> None:
+        """Add rows over all variables that are there already, one-sided without ``lower``."""
         matrix = sparse.csr_matrix(rows)
-        lowest = np.full(len(limits), -np.inf)
+        lowest = np.full(len(limits), -np.inf) if lower is None else np.asarray(lower, dtype=float)
         self._model.addRows(len(limits), lowest, np.asarray(limits, dtype=float), *_parts(matrix))
 
     def change_costs(self, costs: FloatArray) -> None:
@@ -63,6 +90,7 @@ class GrowingProgram:
             np.asarray(solution.col_value),
             np.maximum(-np.asarray(solution.row_dual), 0.0),
             np.maximum(-np.asarray(solution.col_dual), 0.0),
+            self._model.getModelStatus() == self._optimal,
         )
 
 

@@ -12,8 +12,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bdnn.activation import FloatArray
 from bdnn.errors import SolverNotAvailableError
+from bdnn.network.activation import FloatArray
 from bdnn.program import Program
 from bdnn.solvers.base import AbstractSolver, Feature
 from bdnn.solvers.monitor import Monitor, finish

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from bdnn.activation import FloatArray
+from bdnn.network.activation import FloatArray
 from bdnn.solvers.result import Limits, SolveResult, SolverEvent, Termination
 
 EventHandler = Callable[[SolverEvent], bool | None]

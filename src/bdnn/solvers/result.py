@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
-from bdnn.activation import FloatArray
+from bdnn.network.activation import FloatArray
 
 
 class Termination(Enum):

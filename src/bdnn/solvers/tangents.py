@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bdnn.activation import FloatArray
+from bdnn.network.activation import FloatArray
 from bdnn.program import Program
 from bdnn.solvers.monitor import Monitor, finish
 from bdnn.solvers.result import Limits, SolveResult, Termination, relative_gap

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from bdnn.formulation import DEFAULT_EPS, Reductions
-from bdnn.problem import TrainingProblem
+from bdnn.bounds import BoundArgument, FirstOf
+from bdnn.mip import DEFAULT_EPS, Reductions
+from bdnn.mip.neighbourhood import free_units
+from bdnn.network.network import Network
+from bdnn.problem.losses.output import OutputLoss
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
-from bdnn.training.base import Recorder
 from bdnn.training.descent import Descent
 from bdnn.training.exact import ExactSolve, program_size
-from bdnn.training.neighbourhood import free_units
-from bdnn.training.result import Trained
+from bdnn.training.run import Run
 
 # Shares of the time limit for the search, the second where all units of a narrow network are listed
 # and the bound is worth more time, and for what follows the proof or its attempt.
@@ -26,8 +27,6 @@ _MOST_MARGIN = 60.0
 # Shares of what is then left for the bound of a narrow network. Where its units are listed, solvers
 # of the whole program come nowhere near.
 _CONFLICT_SHARE, _LISTED_SHARE = 0.5, 0.95
-# More hidden units than any such bound is for.
-_FEW_UNITS = 5
 # Beyond this many products a program takes solvers longer to read than anybody waits.
 _LARGEST_PROGRAM = 400_000
 # A neighbourhood is a whole program again, handed over many times, so it has to be smaller.
@@ -37,8 +36,6 @@ _LARGEST_TABLE = 200_000
 # Part of a neighbourhood's units that are freed, and seconds for one of them.
 _FREED = 0.2
 _NEIGHBOURHOOD_SECONDS = 2.0
-
-_NarrowKind = Literal["listed", "conflicts"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +62,7 @@ class Auto(Descent):
     name: ClassVar[str] = "auto"
     has_nodes: ClassVar[bool] = True
 
-    def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
+    def _train(self, recorder: Run[OutputLoss], solver: str | AbstractSolver) -> None:
         if solver != "auto":
             get_solver(solver).check_available()
         search = self.prepare(recorder)
@@ -73,8 +70,8 @@ class Auto(Descent):
         if recorder.validation is not None:
             share = _VALIDATION_SHARE
         reserve = min(share * recorder.budget.seconds, _MOST_MARGIN)
-        narrow = _narrow_kind(recorder.problem) if search.is_led_by_loss else None
-        part = _LISTED_SEARCH_SHARE if narrow == "listed" else _SEARCH_SHARE
+        narrow = _narrow(recorder) if search.is_led_by_loss else None
+        part = _SEARCH_SHARE if narrow is None else narrow.search_share
         ended = search.run(seconds=part * recorder.remaining)
         engine, message = "", search.message
         left = recorder.remaining - reserve
@@ -95,42 +92,19 @@ class Auto(Descent):
                     message = message or "the run ended because more time had stopped paying"
             else:
                 message = "the program is too large for a solver, so that only the search ran"
-        # Why the search ended is of no interest where the proof came later.
-        search.message = "" if recorder.is_close else message
+        recorder.solver = engine
+        recorder.end(ended, message)
         # What a choice compares ends by itself; wider margins alone need no more than their share.
         most = math.inf if recorder.validation is not None else max(reserve, 1.0)
         search.refine(seconds=min(recorder.remaining, most))
-        return recorder.verdict(self.name, ended=ended, solver=engine, message=search.message)
 
-    def _rule_out(self, recorder: Recorder, narrow: _NarrowKind, *, seconds: float) -> None:
+    def _rule_out(self, recorder: Run[OutputLoss], narrow: _Narrow, *, seconds: float) -> None:
         """Raise the bound of a narrow network, within a share of the seconds that are left."""
-        # Imported here, because it loads compiled code that other networks have no use for.
-        from bdnn.search.unit_table import KERNELS
-        from bdnn.training.patterns import pattern_bound, supports
-
-        problem = recorder.problem
-        is_listed = narrow == "listed"
-        share = _LISTED_SHARE if is_listed else _CONFLICT_SHARE
         # The bounds of a few more units rise slowly.
-        patience = self.patience * (2 if supports(problem.architecture) else 1)
-        ends = recorder.seconds + min(share * seconds, patience)
-        origin = "all units" if is_listed else "certified conflicts"
-        recorder.heartbeat("bound")
-        if is_listed and not KERNELS.wait(
-            lambda: recorder.heartbeat("bound") or recorder.seconds >= ends
-        ):
-            return
-        found = pattern_bound(
-            recorder.problem,
-            seconds=ends - recorder.seconds,
-            seed=recorder.budget.seed,
-            upper=recorder.loss,
-            on_bound=lambda bound: recorder.raise_bound(bound, origin, "bound"),
-            threads=recorder.budget.threads,
-        )
-        if found.network is not None:
-            recorder.offer(found.network, "bound")
-        recorder.improve_bound(found.bound, found.origin, "bound")
+        patience = self.patience * (2 if sum(recorder.problem.architecture.hidden) < 4 else 1)
+        slot = recorder.slot("bound", min(narrow.share * seconds, patience))
+        for bound in narrow.argument.bounds(recorder.problem, slot, recorder.loss):
+            recorder.prove(bound, "bound")
 
     def _explore(self, exact: ExactSolve, *, seconds: float) -> None:
         """Large-neighbourhood moves until one round over the units brings nothing."""
@@ -150,19 +124,41 @@ class Auto(Descent):
                 left = min(_NEIGHBOURHOOD_SECONDS, deadline - recorder.seconds)
                 if start is None or recorder.stopping or left <= 0.1:
                     return
-                recorder.heartbeat("explore")
+                recorder.mark("explore")
                 program = free_units(model, start, 0, units)
                 improved |= exact.improve_within(program, seconds=left)
 
 
-def _narrow_kind(problem: TrainingProblem) -> _NarrowKind | None:
-    """Which bound a narrow network has: from a list of all units, or from conflicts of samples."""
-    if sum(problem.architecture.hidden) > _FEW_UNITS or problem.inputs.size > _LARGEST_TABLE:
-        return None
-    from bdnn.training.listed_units import lists_units
-    from bdnn.training.patterns import supports
+class _Narrow(NamedTuple):
+    """A bound of narrow networks, its share of what the search leaves, and the search's share."""
 
-    is_listed = lists_units(problem)
-    if not supports(problem.architecture, is_listed=is_listed):
+    argument: BoundArgument
+    share: float
+    search_share: float
+
+
+def _narrow(recorder: Run[OutputLoss]) -> _Narrow | None:
+    """What proves bounds of a narrow network: a list of all units, or conflicts of samples."""
+    problem, budget = recorder.problem, recorder.budget
+    if len(problem.architecture.hidden) > 1 or problem.inputs.size > _LARGEST_TABLE:
         return None
-    return "listed" if is_listed else "conflicts"
+    # Imported here, because it loads compiled code that other networks have no use for.
+    from bdnn.bounds.benders import Benders
+    from bdnn.bounds.half_spaces import HalfSpaces
+    from bdnn.bounds.listed.units import ListedUnits
+
+    def offer(network: Network) -> bool:
+        return recorder.offer(network, "bound")
+
+    listed = ListedUnits(threads=budget.threads)
+    if listed.applies(problem):
+        return _Narrow(listed, _LISTED_SHARE, _LISTED_SEARCH_SHARE)
+    conflicts = FirstOf(
+        (
+            Benders(seed=budget.seed, threads=budget.threads, offer=offer),
+            HalfSpaces(seed=budget.seed, threads=budget.threads, offer=offer),
+        )
+    )
+    return (
+        _Narrow(conflicts, _CONFLICT_SHARE, _SEARCH_SHARE) if conflicts.applies(problem) else None
+    )

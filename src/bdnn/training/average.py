@@ -11,11 +11,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.activation import FloatArray
-from bdnn.architecture import Architecture
-from bdnn.problem import TrainingProblem
-from bdnn.robustness.norms import Norm, length
-from bdnn.scaling import Scaler
+from bdnn.encoding.scaling import Scaler
+from bdnn.network.activation import FloatArray
+from bdnn.network.architecture import Architecture
+from bdnn.network.norms import Norm, length
+from bdnn.problem.create import classification
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 
 # A power of two, by which weights can be divided without rounding.
 _MOST_COPIES = 16
@@ -33,7 +35,7 @@ def average_problem(
     weight: FloatArray | None = None,
     *,
     seed: int = 0,
-) -> TrainingProblem:
+) -> Problem[OutputLoss]:
     """Replace samples by moved copies.
 
     Parameters
@@ -53,7 +55,7 @@ def average_problem(
 
     Returns
     -------
-    TrainingProblem
+    Problem[OutputLoss]
         Its loss is the average over the copies.
     """
     n_copies = _MOST_COPIES
@@ -65,7 +67,7 @@ def average_problem(
     move = np.tile(radius, n_copies) / length(norm, np.ones(X.shape[1]))
     copies += move[:, None] * signs / scaler.factor
     shares = np.ones(len(X)) if weight is None else weight
-    return TrainingProblem.from_samples(
+    return classification(
         architecture,
         scaler.transform(copies),
         np.tile(labels, n_copies),

@@ -8,33 +8,33 @@ independently. What no network can certify, because balls of different classes m
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.activation import BoolArray, FloatArray
-from bdnn.architecture import Architecture
+from bdnn.encoding.scaling import Scaler
 from bdnn.errors import ModelError
-from bdnn.formulation import DEFAULT_EPS
-from bdnn.formulation.certified import CertifiedModel
-from bdnn.formulation.certified_layers import Regions
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
-from bdnn.robustness.certify import is_guaranteed
+from bdnn.mip import DEFAULT_EPS
+from bdnn.mip.certified import CertifiedModel
+from bdnn.model import Model
+from bdnn.network.activation import FloatArray
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
+from bdnn.problem.create import classification
+from bdnn.problem.losses.certified import CertifiedLoss
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
+from bdnn.problem.samples import Samples
 from bdnn.robustness.surroundings import Surroundings
-from bdnn.scaling import Scaler
 from bdnn.search.certified import MOVES, Balls, improve_worst_case, stumps
 from bdnn.search.embedding import embed
-from bdnn.search.overlaps import overlap_bound
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import choose_solver, get_solver
-from bdnn.stepwise import unrolled
-from bdnn.training.base import AbstractMethod, Recorder
+from bdnn.training.base import AbstractMethod
 from bdnn.training.exact import ExactSolve
-from bdnn.training.result import Trained
+from bdnn.training.run import Run
 
 _PHASE = "certify"
 # Annealing sweeps of the first round, of all later ones, and wanted leads in units of the default.
@@ -44,92 +44,42 @@ _LEADS = (1.0, 0.5, 2.0)
 _LARGEST_PROGRAM = 20_000
 
 
-@dataclass(frozen=True, eq=False)
-class CertifiedProblem(TrainingProblem):
-    """Minimise the weight of the samples whose class does not hold in their ball.
+def certified_problem(
+    architecture: Architecture,
+    scaler: Scaler,
+    X: FloatArray,
+    labels: NDArray[np.intp],
+    radius: FloatArray,
+    norm: str,
+    sample_weight: FloatArray | None = None,
+) -> Problem[CertifiedLoss]:
+    """Put raw samples and their radii together; samples without weight are dropped."""
+    samples = Samples.merge(scaler.transform(X), sample_weight, apart=True)
+    rows = samples.rows
+    # Regions are about inputs: the network that looks around is of no meaning.
+    plain = classification(architecture, samples.inputs, labels[rows], merge=False)
+    around = Surroundings.create(Model(scaler, plain.constant_network()), X[rows], norm=norm)
+    regions = around.regions(radius[rows])
+    loss = CertifiedLoss.of(samples, labels, regions, architecture.n_outputs)
+    return Problem(architecture, samples, loss)
 
-    Parameters
-    ----------
-    architecture, inputs, mass
-        See :class:`~bdnn.problem.TrainingProblem`; one line per sample, none is merged, because
-        samples of equal scaled inputs may have different balls.
-    around : Surroundings
-        What samples can become; its network and classes are of no meaning.
-    radius : array of shape (n_samples,)
-    """
 
-    around: Surroundings
-    radius: FloatArray
-
-    conflict_origin: ClassVar[str] = "overlapping balls"
-
-    @classmethod
-    def create(
-        cls,
-        architecture: Architecture,
-        scaler: Scaler,
-        X: FloatArray,
-        labels: NDArray[np.intp],
-        radius: FloatArray,
-        norm: str,
-        sample_weight: FloatArray | None = None,
-    ) -> CertifiedProblem:
-        """Put raw samples and their radii together; samples without weight are dropped."""
-        weight = np.ones(len(X)) if sample_weight is None else sample_weight
-        keep = weight > 0
-        X, labels, radius, weight = X[keep], labels[keep], radius[keep], weight[keep]
-        inputs = scaler.transform(X)
-        plain = TrainingProblem.from_samples(architecture, inputs, labels, weight, merge=False)
-        around = Surroundings.create(plain.constant_network(), scaler, X, norm=norm)
-        return cls(architecture, plain.inputs, plain.mass, around, radius)
-
-    @property
-    def labels(self) -> NDArray[np.intp]:
-        """Class of every sample."""
-        return np.asarray(self.mass.argmax(axis=1))
-
-    @cached_property
-    def conflict_bound(self) -> float:
-        """Weight that no classifier can certify, because balls of different classes meet."""
-        scaled = self.around.X * self.around.weight
-        weight = self.mass.sum(axis=1)
-        return overlap_bound(scaled, self.labels, self.radius, weight, self.around.norm)
-
-    def is_certified(self, network: Network) -> BoolArray:
-        """Tell which samples get their own class in their whole ball."""
-        steps = unrolled(network, "certified training")
-        around = replace(self.around, network=steps, classes=self.labels)
-        return is_guaranteed(around, self.radius)
-
-    def loss(self, network: Network) -> float:
-        """Weight of the samples that are not certified."""
-        return float(self.mass.sum(axis=1)[~self.is_certified(network)].sum())
-
-    @cached_property
-    def balls(self) -> Balls:
-        """The same for the search, rounding to the grid included."""
-        around = self.around
-        low, high = around.input_box(*around.box(self.radius))
-        spread = self.radius + around.half_step * np.sqrt(around.X.shape[1])
-        if around.norm == "l1":
-            spread = self.radius + around.half_step * around.X.shape[1]
-        return Balls(
-            low,
-            high,
-            around.centre,
-            spread,
-            around.norm,
-            self.labels,
-            self.mass.sum(axis=1),
-        )
-
-    @property
-    def regions(self) -> Regions:
-        """The same for the program."""
-        around, balls = self.around, self.balls
-        return Regions(
-            balls.low, balls.high, balls.centre, self.radius, around.half_step, around.norm
-        )
+def balls_of(loss: CertifiedLoss) -> Balls:
+    """Regions for the search, rounding to the grid included."""
+    regions = loss.regions
+    n_features = regions.centre.shape[1]
+    spread = regions.radius + regions.rounding * np.sqrt(n_features)
+    if regions.norm == "l1":
+        spread = regions.radius + regions.rounding * n_features
+    return Balls(
+        regions.low,
+        regions.high,
+        regions.centre,
+        spread,
+        regions.norm,
+        loss.labels,
+        loss.line_weight,
+    )
 
 
 def default_lead(architecture: Architecture) -> float:
@@ -143,14 +93,15 @@ class CertifiedSolve(ExactSolve):
     model: CertifiedModel  # type: ignore[assignment]
 
     @classmethod
-    def of(cls, recorder: Recorder, solver: str | AbstractSolver, eps: float) -> CertifiedSolve:
+    def of(
+        cls, recorder: Run[OutputLoss], solver: str | AbstractSolver, eps: float
+    ) -> CertifiedSolve:
         """Build the model and choose a solver that can handle it."""
         problem, budget = recorder.problem, recorder.budget
-        assert isinstance(problem, CertifiedProblem)
-        recorder.note("build")
-        balls = problem.balls
+        loss: Any = problem.loss
+        recorder.mark("build")
         model = CertifiedModel.build(
-            problem.architecture, problem.regions, balls.labels, balls.mass, eps=eps
+            problem.architecture, loss.regions, loss.labels, loss.line_weight, eps=eps
         )
         engine = (
             choose_solver(model.program, threads=budget.threads, seed=budget.seed)
@@ -163,9 +114,7 @@ class CertifiedSolve(ExactSolve):
     @property
     def bound_origin(self) -> str:
         """What proves the solver's bounds."""
-        margin = self.model.margin
-        kept = f", for units and leads that keep a margin of {margin:.2g}" if margin else ""
-        return f"solver {self.engine.name}{kept}"
+        return f"solver {self.engine.name}"
 
     def _judge(self, solution: FloatArray, claimed: float, phase: str) -> None:
         self.recorder.offer(self.model.read(solution), phase)
@@ -200,26 +149,24 @@ class Certified(AbstractMethod):
     has_nodes: ClassVar[bool] = True
     uses_validation: ClassVar[bool] = True
 
-    def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
+    def _train(self, recorder: Run[OutputLoss], solver: str | AbstractSolver) -> None:
         problem = recorder.problem
-        if not isinstance(problem, CertifiedProblem):
+        loss: Any = problem.loss
+        if not isinstance(loss, CertifiedLoss):
             raise ModelError(
-                "method 'certified' needs a radius, got none: give robust_radius and "
-                "robust_loss='certified'."
+                "method 'certified' needs a radius, got none: give for example robust=Robust(0.1)."
             )
         shape = problem.architecture
-        if not shape.hidden or shape.ties != "score":
-            raise ModelError(
-                "certified training needs a hidden layer and ties='score', got "
-                f"hidden={shape.hidden} and ties='{shape.ties}': give for example hidden=(20,)."
-            )
+        refusal = loss.refusal(shape)
+        if refusal is not None:
+            raise ModelError(refusal)
         if solver != "auto":
             get_solver(solver).check_available()
         ended, engine, message = "feasible", "", ""
         candidates: list[Network] = []
         if self.search:
             share = 0.5 if self.solve else 1.0
-            ended, candidates = self._search(recorder, problem, share * recorder.remaining)
+            ended, candidates = self._search(recorder, balls_of(loss), share * recorder.remaining)
             if ended == "time limit" and not candidates:
                 message = "the compiled search was not loaded when its time was over"
         sizes = (*shape.hidden, shape.n_outputs)
@@ -231,51 +178,52 @@ class Certified(AbstractMethod):
             engine = exact.solver_name
         if recorder.validation is not None and candidates:
             self._choose(recorder, candidates)
-        return recorder.verdict(self.name, ended=ended, solver=engine, message=message)
+        recorder.solver = engine
+        recorder.end(ended, message)
 
     def _search(
-        self, recorder: Recorder, problem: CertifiedProblem, seconds: float
+        self, recorder: Run[OutputLoss], balls: Balls, seconds: float
     ) -> tuple[str, list[Network]]:
         """Anneal from new starts until proven, out of time, or more time has stopped paying."""
-        deadline = recorder.seconds + seconds
-        if not MOVES.wait(lambda: recorder.heartbeat("load") or recorder.seconds > deadline):
+        slot = recorder.slot(_PHASE, seconds)
+        if not MOVES.wait(recorder.slot("load", seconds, until_close=False)):
             return "time limit", []
-        shape = problem.architecture
+        shape = recorder.problem.architecture
         # Deeper layers copy the first one, so that it must not be wider than they are.
         spare = int(len(shape.hidden) > 1 and shape.thresholds == "zero")
         shallow = replace(
             shape,
             hidden=(max(1, min(shape.hidden) - spare),),
             weights=(shape.weights[0], shape.weights[-1]),
+            activations=(),
         )
         lead = self.wanted_lead or default_lead(shallow)
         rng = np.random.default_rng(recorder.budget.seed)
         candidates: list[Network] = []
-        while not recorder.stopping and recorder.seconds < deadline:
+        while not slot.is_over():
             rounds = len(candidates)
             if recorder.is_stalled(self.patience) and rounds > len(_LEADS):
                 return "feasible", candidates
-            start = stumps(shallow, problem.balls, rng)
+            start = stumps(shallow, balls, rng)
             if rounds == 0 and recorder.given is not None and shape == shallow:
                 start = recorder.given
             found = improve_worst_case(
-                problem.balls,
+                balls,
                 start,
                 wanted=lead * _LEADS[rounds % len(_LEADS)],
                 sweeps=_FIRST_SWEEPS if rounds == 0 else _SWEEPS,
-                seconds=deadline - recorder.seconds,
+                slot=slot,
                 rng=rng,
-                on_sweep=lambda network: recorder.heartbeat(_PHASE),
             )
             network = found if shape == shallow else embed(found, shape)
             recorder.offer(network, _PHASE)
             candidates.append(network)
         return "time limit" if recorder.remaining <= 0 else "feasible", candidates
 
-    def _choose(self, recorder: Recorder, candidates: list[Network]) -> None:
+    def _choose(self, recorder: Run[OutputLoss], candidates: list[Network]) -> None:
         """Of all rounds' networks take the one that certifies most of the validation samples."""
         validation = recorder.validation
         assert validation is not None
         pool = [network for network in (recorder.network, *candidates) if network is not None]
-        best = min(pool, key=lambda n: (validation.loss(n), recorder.problem.loss(n)))
+        best = min(pool, key=lambda n: (validation.value(n), recorder.problem.value(n)))
         recorder.choose(best, "validation")

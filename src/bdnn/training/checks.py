@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from bdnn.architecture import Architecture
 from bdnn.errors import ModelError
-from bdnn.network import Network
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.budget import Budget
+from bdnn.training.limits import Budget
 
 
 def check_start(architecture: Architecture, start: Network | None) -> None:
@@ -23,8 +23,8 @@ def check_nodes(budget: Budget, method: str, *, has_nodes: bool) -> None:
     """Refuse a limit of nodes to a method that has none."""
     if budget.nodes is not None and not has_nodes:
         raise ModelError(
-            f"node_limit is for one program and its solver, which method '{method}' does not "
-            "have: use time_limit, or method 'auto' or 'exact'."
+            f"limits: nodes are for one program and its solver, which method '{method}' does not "
+            "have: use seconds, or method 'auto' or 'exact'."
         )
 
 

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bdnn.activation import FloatArray
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
+from bdnn.network.activation import FloatArray
+from bdnn.network.network import Network
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 from bdnn.training.recipes import Recipe, full_seconds, gradient_recipes
 from bdnn.training.trials import Trials, loss_per_mass
 
@@ -28,7 +29,7 @@ _WORSE, _MUCH_WORSE = 1.5, 0.1
 _DRAWS = 7
 
 
-def choose_by_validation(search: Search, validation: TrainingProblem, seconds: float) -> None:
+def choose_by_validation(search: Search, validation: Problem[OutputLoss], seconds: float) -> None:
     """Take the network with the fewest validation errors, of equal ones the lowest loss.
 
     Candidates: the network at hand, also with wider margins at the same loss and at the price of
@@ -52,7 +53,7 @@ def choose_by_validation(search: Search, validation: TrainingProblem, seconds: f
 
 
 def refit_by_validation(
-    search: Search, training: TrainingProblem, validation: TrainingProblem, seconds: float
+    search: Search, training: Problem[OutputLoss], validation: Problem[OutputLoss], seconds: float
 ) -> None:
     """Find out by validation how to train, and train that way on all samples.
 
@@ -99,7 +100,7 @@ def refit_by_validation(
 
 
 def _best_recipe(
-    search: Search, training: TrainingProblem, validation: TrainingProblem, seconds: float
+    search: Search, training: Problem[OutputLoss], validation: Problem[OutputLoss], seconds: float
 ) -> tuple[Recipe, float | None] | None:
     """The best recipe by validation and its usual loss, if known; None: what has been done.
 
@@ -165,8 +166,8 @@ def _recipes(search: Search) -> list[Recipe]:
 
 
 def _folds(
-    search: Search, training: TrainingProblem, validation: TrainingProblem
-) -> Iterator[tuple[TrainingProblem, TrainingProblem]]:
+    search: Search, training: Problem[OutputLoss], validation: Problem[OutputLoss]
+) -> Iterator[tuple[Problem[OutputLoss], Problem[OutputLoss]]]:
     """The given parts, and then others of like sizes, so that every sample has its turn."""
     yield training, validation
     whole = search.recorder.problem
@@ -176,11 +177,11 @@ def _folds(
     n_parts = min(n_lines, max(2, round(n_lines / len(validation.inputs))))
     rng = np.random.default_rng(search.spawn_seed())
     for lines in np.array_split(rng.permutation(n_lines), n_parts):
-        yield whole.of_lines(np.setdiff1d(np.arange(n_lines), lines)), whole.of_lines(lines)
+        yield whole.subset(np.setdiff1d(np.arange(n_lines), lines)), whole.subset(lines)
 
 
 def _take(search: Search, network: Network) -> None:
     recorder = search.recorder
-    if recorder.objective(network) > recorder.loss:
-        search.message = "validation preferred a network of higher training loss"
+    if recorder.incumbent and recorder.objective(network) > recorder.incumbent.objective:
+        recorder.note("validation preferred a network of higher training loss")
     recorder.choose(network, "validation")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bdnn.constraints.problem import ConstrainedProblem
+import numpy as np
+
 from bdnn.errors import ModelError
-from bdnn.network import Network
+from bdnn.network.expansion import has_twin
+from bdnn.network.network import Network
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 from bdnn.search.constrained import MOVES, search_within
-from bdnn.search.starts import Start
-from bdnn.stepwise import has_twin
+from bdnn.search.starts import Start, make_start
 
 if TYPE_CHECKING:
     from bdnn.training.search_run import Search
@@ -22,21 +25,21 @@ _FEWEST_WALKS, _START_SHARE = 4, 0.1
 _DEFAULT_OBJECTIVES = ("loss", "margin")
 
 
-def check_keeps(problem: ConstrainedProblem, method: str, *, keeps: bool) -> None:
+def check_keeps(problem: Problem[OutputLoss], method: str, *, keeps: bool) -> None:
     """Say before any work that a method cannot keep constraints, or not with these units."""
     shape = problem.architecture
     if not keeps:
         raise ModelError(
             f"method '{method}' cannot keep {problem.demands}: use 'auto', 'exact' or 'descent'."
         )
-    if shape.activations and not has_twin(shape) and method == "descent":
+    if shape.has_levels and not has_twin(shape) and method == "descent":
         raise ModelError(
             f"method 'descent' cannot keep {problem.demands} with activation "
-            f"'{shape.activations[0].name}': use 'auto' or 'exact'."
+            f"'{shape.activation_names}': use 'auto' or 'exact'."
         )
 
 
-def check_objectives(problem: ConstrainedProblem, order: tuple[str, ...]) -> None:
+def check_objectives(problem: Problem[OutputLoss], order: tuple[str, ...]) -> None:
     """Refuse later objectives, whose moves know no rules; the default ones are left out."""
     if order not in (_DEFAULT_OBJECTIVES, ("loss",)):
         raise ModelError(
@@ -45,40 +48,30 @@ def check_objectives(problem: ConstrainedProblem, order: tuple[str, ...]) -> Non
         )
 
 
-def run_within(search: Search, problem: ConstrainedProblem, *, seconds: float) -> str:
+def run_within(search: Search, problem: Problem[OutputLoss], *, seconds: float) -> str:
     """Search until proven, stalled or out of time; return why the search ended."""
     recorder = search.recorder
-    if problem.architecture.activations:
+    if problem.architecture.has_levels:
         search.message = "the search knows constraints for steps only, so that the solver ran alone"
         return "feasible"
-    deadline = recorder.seconds + seconds
-    if not MOVES.wait(lambda: recorder.heartbeat("load") or recorder.seconds > deadline):
+    slot = recorder.slot(_PHASE, seconds)
+    if not MOVES.wait(recorder.slot("load", seconds, until_close=False)):
         search.message = "the compiled search was not loaded when its time was over"
         search.is_compiled = False
         return "time limit"
 
-    def out_of_time() -> bool:
-        return recorder.seconds > deadline or recorder.stopping
-
     def report(network: Network) -> None:
         recorder.offer(network, _PHASE)
-        recorder.heartbeat(_PHASE)
 
     sweeps, walks = _FIRST_SWEEPS, 0
-    while not out_of_time():
+    while not slot.is_over():
         if walks >= _FEWEST_WALKS and recorder.is_stalled(search.patience):
             search.message = "the search ended because more time had stopped paying"
             return "feasible"
-        search_within(
-            problem,
-            seed=search.spawn_seed(),
-            start=_start(search, walks),
-            sweeps=sweeps,
-            out_of_time=out_of_time,
-            on_progress=report,
-            seconds=_START_SHARE * seconds,
-        )
-        recorder.heartbeat(_PHASE)
+        rng = np.random.default_rng(search.spawn_seed())
+        starting = slot.part(most=_START_SHARE * seconds)
+        start = make_start(problem, _start(search, walks), rng, slot=starting)
+        search_within(problem, start, rng=rng, sweeps=sweeps, slot=slot, on_network=report)
         walks += 1
         sweeps = min(_MOST_SWEEPS, sweeps * 3 // 2)
     return "time limit" if recorder.remaining <= 0 else "feasible"

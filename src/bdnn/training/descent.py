@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bdnn.constraints.problem import ConstrainedProblem
 from bdnn.errors import ModelError
+from bdnn.problem.losses.output import OutputLoss
 from bdnn.search.objective import Objective
 from bdnn.search.starts import Start
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import AbstractMethod, Recorder
+from bdnn.training.base import AbstractMethod
 from bdnn.training.constrained import check_objectives
-from bdnn.training.result import Trained
+from bdnn.training.run import Run
 from bdnn.training.search_run import Search
 
 
@@ -59,22 +59,21 @@ class Descent(AbstractMethod):
         """Whether a choice by validation ends with training on all samples."""
         return self.refit
 
-    def prepare(self, recorder: Recorder) -> Search:
+    def prepare(self, recorder: Run[OutputLoss]) -> Search:
         """Check the settings; the search that follows them has not begun yet."""
         if not self.patience > 0:
             raise ModelError(f"patience must be positive, got {self.patience!r}: raise it.")
         shape = recorder.problem.architecture
         objective = Objective.create(self.objectives, shape, self.wanted_margin)
-        if isinstance(recorder.problem, ConstrainedProblem):
+        if recorder.problem.terms:
             check_objectives(recorder.problem, objective.order)
         return Search(recorder, objective, self.start, self.patience)
 
-    def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
+    def _train(self, recorder: Run[OutputLoss], solver: str | AbstractSolver) -> None:
         search = self.prepare(recorder)
         share = search.search_share
         ended = search.run(seconds=recorder.remaining * share - 2 * recorder.pass_seconds)
         search.refine(seconds=recorder.remaining)
         if recorder.remaining <= 0:
             ended = "time limit"
-        message = "" if recorder.is_proven else search.message
-        return recorder.verdict(self.name, ended=ended, message=message)
+        recorder.end(ended, search.message)

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from bdnn.bounds.previous import PreviousFit
 from bdnn.errors import UnsupportedFeatureError
-from bdnn.problem import TrainingProblem
-from bdnn.stepwise import from_twin, to_twin
+from bdnn.network.expansion import from_twin, to_twin
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 from bdnn.training.result import Trained
 
 if TYPE_CHECKING:
-    from bdnn.network import Network
+    from bdnn.network.network import Network
     from bdnn.training.base import AbstractMethod
-    from bdnn.training.incremental import Earlier
 
 
-def check_levels(problem: TrainingProblem, method: str) -> None:
+def check_levels(problem: Problem[OutputLoss], method: str) -> None:
     """Refuse activations that a method was not made for, before it does anything."""
     shape = problem.architecture
-    if shape.activations:
-        names = "', '".join(dict.fromkeys(rule.name for rule in shape.activations))
+    if shape.has_levels:
         raise UnsupportedFeatureError(
-            f"method '{method}' cannot train activation '{names}' with thresholds="
+            f"method '{method}' cannot train activation '{shape.activation_names}' with thresholds="
             f"'{shape.thresholds}': use method 'auto', 'descent' or 'exact' without a robust "
             "radius, or two values and thresholds='neuron'."
         )
@@ -30,12 +31,12 @@ def check_levels(problem: TrainingProblem, method: str) -> None:
 
 def train_twin(
     method: AbstractMethod,
-    problem: TrainingProblem,
+    problem: Problem[OutputLoss],
     *,
-    validation: TrainingProblem | None,
-    training_part: TrainingProblem | None,
+    validation: Problem[OutputLoss] | None,
+    training_part: Problem[OutputLoss] | None,
     start: Network | None,
-    earlier: Earlier | None,
+    earlier: PreviousFit | None,
     **options: Any,
 ) -> Trained:
     """Train the problem's twin of steps; what is reported is computed from the network itself.
@@ -52,19 +53,20 @@ def train_twin(
         earlier=None if earlier is None else _twin_of_earlier(earlier),
         **options,
     )
+    # Units that nothing listens to may have been removed.
+    shape = replace(shape, hidden=trained.network.architecture.hidden)
     network, result = from_twin(trained.network, shape), trained.result
-    loss = problem.loss(network)
+    loss = float(problem.value(network)) * problem.samples.unit
     result = replace(result, loss=loss, error=problem.error(network))
     if loss != trained.result.loss:
-        bound = min(result.bound, loss)
-        status = "optimal" if problem.is_met(loss, bound) else "feasible"
-        result = replace(result, bound=bound, status=status)
+        proof = replace(result.proof, value=min(result.proof.value, Fraction(loss)))
+        result = replace(result, proof=proof, status="feasible")
     return Trained(network, result)
 
 
-def _of_steps(problem: TrainingProblem) -> TrainingProblem:
+def _of_steps(problem: Problem[OutputLoss]) -> Problem[OutputLoss]:
     return replace(problem, architecture=replace(problem.architecture, activations=()))
 
 
-def _twin_of_earlier(earlier: Earlier) -> Earlier:
+def _twin_of_earlier(earlier: PreviousFit) -> PreviousFit:
     return replace(earlier, problem=_of_steps(earlier.problem), network=to_twin(earlier.network))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from bdnn.clock import Slot
 from bdnn.errors import ModelError
 from bdnn.search.descent import descend
 from bdnn.search.embedding import embed, shallow_problem
@@ -18,46 +19,44 @@ _SHALLOW_SWEEPS, _STEP_SWEEPS = 64, 256
 _SHARE = 0.3
 
 
-def easier_start(search: Search, seconds: float) -> None:
-    """Offer a copy of an easier network, within a share of the seconds."""
+def easier_start(search: Search, slot: Slot) -> None:
+    """Offer a copy of an easier network, within a share of the time."""
     shape = search.recorder.problem.architecture
-    if shape.activations and shape.thresholds == "neuron":
-        _offer_steps(search, _SHARE * seconds)
-    elif not shape.activations:
-        _offer_shallow(search, _SHARE * seconds)
+    if shape.has_levels and shape.thresholds == "neuron":
+        _offer_steps(search, slot.part(_SHARE))
+    elif not shape.has_levels:
+        _offer_shallow(search, slot.part(_SHARE))
 
 
-def _offer_shallow(search: Search, seconds: float) -> None:
+def _offer_shallow(search: Search, slot: Slot) -> None:
     """Depth never has to hurt."""
     recorder = search.recorder
     problem = shallow_problem(recorder.problem)
     if problem is None:
         return
-    recorder.note("shallow")
+    recorder.mark("shallow")
     found = descend(
         problem,
-        seconds=seconds,
+        slot=slot,
         seed=search.spawn_seed(),
         start=search.start,
         target=recorder.target,
         max_sweeps=_SHALLOW_SWEEPS,
-        on_progress=lambda network, loss: recorder.heartbeat("shallow"),
     )
     with suppress(ModelError):  # for example no spare unit to make a constant of
         recorder.offer(embed(found.network, recorder.problem.architecture), "shallow")
 
 
-def _offer_steps(search: Search, seconds: float) -> None:
+def _offer_steps(search: Search, slot: Slot) -> None:
     """More values never have to hurt."""
     recorder = search.recorder
-    recorder.note("steps")
+    recorder.mark("steps")
     found = descend(
         of_steps(recorder.problem),
-        seconds=seconds,
+        slot=slot,
         seed=search.spawn_seed(),
         start=search.start,
-        target=recorder.bound,
+        target=float(recorder.bound.value),
         max_sweeps=_STEP_SWEEPS,
-        on_progress=lambda network, loss: recorder.heartbeat("steps"),
     )
     recorder.offer(as_levels(found.network, recorder.problem.architecture), "steps")

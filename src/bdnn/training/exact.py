@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import ClassVar
 
-from bdnn.activation import FloatArray
-from bdnn.constraints.problem import ConstrainedProblem
-from bdnn.formulation import DEFAULT_EPS, NetworkModel, Reductions, Robust
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
+from bdnn.bounds.lattice import solver_bound
+from bdnn.mip import DEFAULT_EPS, NetworkModel, Reductions, Robust
+from bdnn.mip.conflicts import explain_conflict
+from bdnn.mip.loss import OutputObjective
+from bdnn.mip.repair import repair
+from bdnn.network.activation import FloatArray
+from bdnn.network.network import Network
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 from bdnn.program import Program
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import choose_solver, get_solver
 from bdnn.solvers.result import Limits, SolveResult, SolverEvent, Termination
-from bdnn.training.base import AbstractMethod, Recorder
-from bdnn.training.conflicts import explain_conflict
+from bdnn.training.base import AbstractMethod
 from bdnn.training.discrete import check_levels
 from bdnn.training.incremental import improve_earlier
-from bdnn.training.repair import repair
-from bdnn.training.result import Trained
 from bdnn.training.robust import promised
+from bdnn.training.run import Run
 
 _PHASE = "solve"
 # A program may have no solution where no weights keep its margin; training has a network anyway.
@@ -42,7 +44,7 @@ class Exact(AbstractMethod):
     reductions : Reductions
         Exact reductions of the model, used where they are valid.
     eps : float
-        Strictness margin of continuous weights, see :meth:`~bdnn.formulation.NetworkModel.build`.
+        Strictness margin of continuous weights, see :meth:`~bdnn.mip.NetworkModel.build`.
     robust_radius : float, sequence of float or None
         With a radius no first-layer activation of a training input changes for any perturbation
         of that length: one for all, or one per distinct input. It is measured from scaled inputs
@@ -62,7 +64,7 @@ class Exact(AbstractMethod):
     has_nodes: ClassVar[bool] = True
     keeps_constraints: ClassVar[bool] = True
 
-    def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
+    def _train(self, recorder: Run[OutputLoss], solver: str | AbstractSolver) -> None:
         if isinstance(solver, str) and solver != "auto":
             get_solver(solver).check_available()  # before the work of building
         if self.robust_radius is not None:
@@ -71,34 +73,27 @@ class Exact(AbstractMethod):
         return self._solve(recorder, solver, robust)
 
     def _solve(
-        self, recorder: Recorder, solver: str | AbstractSolver, robust: Robust | None
-    ) -> Trained:
+        self, recorder: Run[OutputLoss], solver: str | AbstractSolver, robust: Robust | None
+    ) -> None:
         if recorder.earlier is not None:
             improve_earlier(recorder)
         if recorder.stopping:
-            return recorder.verdict(self.name, ended=Termination.TIME_LIMIT.value)
+            return recorder.end(Termination.TIME_LIMIT.value)
         if program_size(recorder.problem) > _PRODUCTS_PER_SECOND * recorder.remaining:
-            return recorder.verdict(
-                self.name,
-                ended=Termination.TIME_LIMIT.value,
-                message="the program is too large to be handed to a solver in this time, so that "
+            return recorder.end(
+                Termination.TIME_LIMIT.value,
+                "the program is too large to be handed to a solver in this time, so that "
                 "only a constant network or the start is returned: use method 'auto' or 'descent'",
             )
         exact = ExactSolve.prepare(recorder, solver, self.reductions, self.eps, robust)
         ended = exact.run(seconds=recorder.remaining)
-        return recorder.verdict(
-            self.name, ended=ended, solver=exact.solver_name, message=exact.message
-        )
+        recorder.solver = exact.solver_name
+        recorder.end(ended, exact.message)
 
 
-def program_size(problem: TrainingProblem) -> int:
+def program_size(problem: Problem[OutputLoss]) -> int:
     """Number of products of a weight with an input, of which the rows of the program are made."""
-    shape = problem.architecture
-    if not shape.activations:
-        return shape.n_weights * len(problem.inputs)
-    counts = [1, *(shape.activation_of(k).n_thresholds for k in range(shape.n_layers))]
-    sizes = [width * count for width, count in zip(shape.widths, counts, strict=True)]
-    return sum(a * b for a, b in pairwise(sizes)) * len(problem.inputs)
+    return problem.architecture.n_products * len(problem.inputs)
 
 
 class ExactSolve:
@@ -107,7 +102,12 @@ class ExactSolve:
     Whatever the solver finds is read into a network and judged by its forward pass.
     """
 
-    def __init__(self, recorder: Recorder, model: NetworkModel, engine: AbstractSolver) -> None:
+    def __init__(
+        self,
+        recorder: Run[OutputLoss],
+        model: NetworkModel[OutputObjective],
+        engine: AbstractSolver,
+    ) -> None:
         self.recorder = recorder
         self.model = model
         self.engine = engine
@@ -116,7 +116,7 @@ class ExactSolve:
     @classmethod
     def prepare(
         cls,
-        recorder: Recorder,
+        recorder: Run[OutputLoss],
         solver: str | AbstractSolver = "auto",
         reductions: Reductions | None = None,
         eps: float = DEFAULT_EPS,
@@ -124,7 +124,7 @@ class ExactSolve:
     ) -> ExactSolve:
         """Build the model and choose a solver that can handle it."""
         budget = recorder.budget
-        recorder.note("build")
+        recorder.mark("build")
         model = recorder.models.build(
             recorder.problem, reductions=reductions, eps=eps, robust=robust
         )
@@ -145,11 +145,9 @@ class ExactSolve:
     def bound_origin(self) -> str:
         """What proves the solver's bounds."""
         origin = f"solver {self.engine.name}"
-        if self.model.margin:
-            origin += f", for units that keep a margin of {self.model.margin:.2g}"
         if self.model.dual_norms is not None:
             origin += ", for activations that hold within the radius"
-        if isinstance(self.model.problem, ConstrainedProblem) and self.model.problem.rules:
+        if self.model.problem.constraints:
             origin += ", for networks that keep the constraints"
         return origin
 
@@ -161,27 +159,25 @@ class ExactSolve:
         recorder, model = self.recorder, self.model
         # Two losses differ by a whole step, so that a difference of less than one is a proof.
         limits = Limits(
-            seconds=seconds * (1 - _RESERVE),
             gap=recorder.budget.gap,
             absolute_gap=max(1e-6, 0.999 * model.loss.step),
             nodes=recorder.budget.nodes,
         )
-        recorder.note(_PHASE)
+        recorder.mark(_PHASE)
         began = recorder.seconds
         gave_up = False
 
-        def wants_stop() -> bool:
+        def gives_up() -> bool:
             nonlocal gave_up
-            recorder.heartbeat(_PHASE)
             gave_up = recorder.is_stalled(patience, since=began)
-            return gave_up or recorder.interrupted
+            return gave_up
 
         outcome = self.engine.solve(
             model.program,
             limits=limits,
             start=self._start(),
             on_event=self._listen,
-            wants_stop=wants_stop,
+            slot=recorder.slot(_PHASE, seconds * (1 - _RESERVE)).until(gives_up),
         )
         self._conclude(outcome)
         if outcome.termination is Termination.INTERRUPTED and gave_up:
@@ -195,8 +191,9 @@ class ExactSolve:
     def improve_within(self, program: Program, *, seconds: float) -> bool:
         """Solve a restriction of the model and tell whether it gave a better network."""
         before = self.recorder.loss
-        limits = Limits(seconds=seconds, absolute_gap=max(1e-6, 0.999 * self.model.loss.step))
-        outcome = self.engine.solve(program, limits=limits, start=self._start())
+        limits = Limits(absolute_gap=max(1e-6, 0.999 * self.model.loss.step))
+        slot = self.recorder.slot("neighbourhood", seconds)
+        outcome = self.engine.solve(program, limits=limits, start=self._start(), slot=slot)
         if outcome.termination is Termination.INTERRUPTED:
             self.recorder.interrupted = True
         if outcome.solution is not None:
@@ -214,12 +211,13 @@ class ExactSolve:
         return self.recorder.interrupted or self.recorder.is_close
 
     def _improve_bound(self, bound: float) -> None:
-        self.recorder.improve_bound(
-            self.model.loss.round_up(bound),
-            self.bound_origin,
-            _PHASE,
-            conditional=self.model.margin > 0,
+        if not math.isfinite(bound):
+            return
+        value = self.model.loss.round_up(bound)
+        found = solver_bound(
+            self.recorder.problem, value, self.bound_origin, margin=self.model.margin
         )
+        self.recorder.prove(found, _PHASE)
 
     def _judge(self, solution: FloatArray, claimed: float, phase: str) -> None:
         """Offer a solution's network, repaired if rounding made it lose what it claimed."""

@@ -12,23 +12,24 @@ from typing import ClassVar
 
 import numpy as np
 
-from bdnn.architecture import Architecture
+from bdnn.bounds import FREE
 from bdnn.errors import ModelError
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
-from bdnn.search.bounds import lower_bounds
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import default_margin
 from bdnn.search.starts import straight_through
 from bdnn.search.warm_up import wait_until_ready
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import AbstractMethod, Recorder
-from bdnn.training.budget import is_number
-from bdnn.training.result import Trained
+from bdnn.training.base import AbstractMethod
+from bdnn.training.limits import is_number
+from bdnn.training.run import Run
 
 # Shares of the time for bounds, for a trial by validation, and of what is left for gradients; the
 # rest is for margins.
-_BOUND_SHARE, _TRIAL_SHARE, _GRADIENT_SHARE = 0.05, 0.35, 0.5
+_BOUND_SHARE, _TRIAL_SHARE, _GRADIENT_SHARE = 0.1, 0.35, 0.5
 # Forward passes over all samples before margins begin and after the last moment they can end at.
 _LAST_PASSES = 24
 
@@ -59,11 +60,11 @@ class Gradients(AbstractMethod):
         """Whether a choice by validation ends with training on all samples."""
         return self.refit
 
-    def _train(self, recorder: Recorder, solver: str | AbstractSolver) -> Trained:
+    def _train(self, recorder: Run[OutputLoss], solver: str | AbstractSolver) -> None:
         course = _Course(recorder, self._margin(recorder.problem.architecture))
-        seconds = min(1.0, _BOUND_SHARE * recorder.remaining)
-        for bound, origin in lower_bounds(recorder.problem, seconds=max(seconds, 0.01)):
-            recorder.improve_bound(bound, origin, "bound")
+        slot = recorder.slot("bound", min(2.0, _BOUND_SHARE * recorder.remaining))
+        for bound in FREE.bounds(recorder.problem, slot, recorder.loss):
+            recorder.prove(bound, "bound")
         training, validation = recorder.training_part, recorder.validation
         if training is None:
             course.run(recorder.problem, recorder.remaining, judge=validation)
@@ -74,7 +75,7 @@ class Gradients(AbstractMethod):
                 widens = course.run(training, seconds, judge=validation)
             course.run(recorder.problem, recorder.remaining, widens=widens)
         ended = "feasible" if recorder.remaining > 0 else "time limit"
-        return recorder.verdict(self.name, ended=ended)
+        recorder.end(ended)
 
     def _margin(self, architecture: Architecture) -> float:
         wanted = self.wanted_margin
@@ -88,16 +89,16 @@ class Gradients(AbstractMethod):
 class _Course:
     """Gradients and then margins, on one problem after the other."""
 
-    def __init__(self, recorder: Recorder, margin: float) -> None:
+    def __init__(self, recorder: Run[OutputLoss], margin: float) -> None:
         self.recorder, self.margin = recorder, margin
         self.rng = np.random.default_rng(recorder.budget.seed)
 
     def run(
         self,
-        problem: TrainingProblem,
+        problem: Problem[OutputLoss],
         seconds: float,
         *,
-        judge: TrainingProblem | None = None,
+        judge: Problem[OutputLoss] | None = None,
         widens: bool = True,
     ) -> bool:
         """Train, and tell whether the network with the wider margins was taken."""
@@ -106,28 +107,26 @@ class _Course:
         network = self._learnt(problem, seconds)
         if network is None or not widens:
             return widens
-        levels = bool(problem.architecture.activations)
-        ready = wait_until_ready(
-            lambda: recorder.heartbeat("load") or recorder.seconds >= ends, levels=levels
-        )
+        levels = problem.architecture.has_levels
+        slot = recorder.slot("load", ends - recorder.seconds, until_close=False)
+        ready = wait_until_ready(slot, levels=levels)
         left = ends - recorder.seconds - _LAST_PASSES * recorder.pass_seconds
         if not ready or left <= 0 or recorder.interrupted:
             return widens
         wider = widen_margin(
             problem,
             network,
-            seconds=left,
+            slot=recorder.slot("margin", left, until_close=False),
             seed=int(self.rng.integers(2**31)),
             objectives=("margin",),
             wanted_margin=self.margin,
-            on_progress=lambda found, values: recorder.heartbeat("margin"),
         )
         if judge is not None and not _is_as_good(wider, network, judge):
             return False
         recorder.choose(wider, "margin")
         return True
 
-    def _learnt(self, problem: TrainingProblem, seconds: float) -> Network | None:
+    def _learnt(self, problem: Problem[OutputLoss], seconds: float) -> Network | None:
         """Give the user's network or one trained by gradients; None after Ctrl-C."""
         recorder = self.recorder
         if recorder.given is not None or recorder.interrupted:
@@ -135,21 +134,22 @@ class _Course:
         network = straight_through(
             problem,
             rng=self.rng,
-            seconds=max(0.05, _GRADIENT_SHARE * seconds),
-            stops=lambda: recorder.heartbeat("gradients"),
+            slot=recorder.slot(
+                "gradients", max(0.05, _GRADIENT_SHARE * seconds), until_close=False
+            ),
         )
         recorder.choose(network, "gradients")
         return network
 
 
-def _is_as_good(wider: Network, network: Network, judge: TrainingProblem) -> bool:
+def _is_as_good(wider: Network, network: Network, judge: Problem[OutputLoss]) -> bool:
     """Whether a network with wider margins is worse by no more than a standard error.
 
     Few samples cannot tell small differences, and the margin is what keeps its accuracy under noise
     that these samples do not have. A weight counts as so many samples.
     """
     error = judge.error(network)
-    deviation = np.sqrt(error * (1.0 - error) / judge.mass.sum())
+    deviation = np.sqrt(error * (1.0 - error) / judge.loss.total)
     return bool(judge.error(wider) <= error + deviation)
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 
 import numpy as np
 
-from bdnn.problem import TrainingProblem
+from bdnn.clock import Slot
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 from bdnn.search.starts import straight_through
 
 # Epochs that are too few for several trainings to be compared, and for any.
@@ -54,18 +55,19 @@ class Pace:
         return self.is_rushed or (has_time and not self.is_hopeless)
 
 
-def epoch_seconds(problem: TrainingProblem, rng: np.random.Generator, seconds: float) -> float:
+def epoch_seconds(problem: Problem[OutputLoss], rng: np.random.Generator, seconds: float) -> float:
     """Measure an epoch of gradients, within a part of the seconds."""
     n_timed = min(len(problem.inputs), _TIMED_INPUTS)
-    part = problem.of_lines(np.arange(n_timed))
-    moments = [time.perf_counter()]
+    part = problem.subset(np.arange(n_timed))
+    limit = min(1.0, 0.2 * seconds)
+    slot = Slot.of(limit)
+    moments = [slot.clock()]
 
     def take_time() -> bool:
-        moments.append(time.perf_counter())
+        moments.append(slot.clock())
         return False
 
-    limit = min(1.0, 0.2 * seconds)
-    straight_through(part, rng=rng, seconds=limit, epochs=_TIMED_EPOCHS, stops=take_time)
+    straight_through(part, rng=rng, slot=slot.until(take_time), epochs=_TIMED_EPOCHS)
     # The first epoch comes after preparations that are made once, any may be disturbed, and the
     # last may be cut short.
     epochs = np.diff(moments)

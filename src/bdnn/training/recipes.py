@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
+from bdnn.clock import Slot
+from bdnn.network.network import Network
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 from bdnn.search.embedding import shallow_problem
 from bdnn.search.objective import Objective
 from bdnn.search.starts import straight_through
@@ -56,7 +57,7 @@ class Recipe:
     has_single_features: bool = False
 
 
-def gradient_recipes(problem: TrainingProblem) -> list[Recipe]:
+def gradient_recipes(problem: Problem[OutputLoss]) -> list[Recipe]:
     """Gradients alone, the best bet first, and then what differs most from it.
 
     That is more noise for two classes, less of it for more, and depth for a copy or the reverse.
@@ -73,11 +74,10 @@ def gradient_recipes(problem: TrainingProblem) -> list[Recipe]:
 
 
 def noisy_gradients(
-    problem: TrainingProblem,
+    problem: Problem[OutputLoss],
     *,
     rng: np.random.Generator,
-    seconds: float,
-    stops: Callable[[], bool],
+    slot: Slot,
     recipe: Recipe | None = None,
     start: Network | None = None,
 ) -> Network:
@@ -94,7 +94,7 @@ def noisy_gradients(
     return straight_through(
         problem,
         rng=rng,
-        seconds=seconds,
+        slot=slot,
         epochs=_EPOCHS[has_many],
         learning_rate=_RATES[has_many],
         jitter=averaged * noise.jitter,
@@ -104,10 +104,9 @@ def noisy_gradients(
         # Without noise they fit too closely (credit-default, continuous weights: 0.6 points).
         has_tails=noise.jitter > 0 and (is_deep or not has_many),
         start=start,
-        stops=stops,
     )
 
 
-def full_seconds(problem: TrainingProblem, epoch: float) -> float:
+def full_seconds(problem: Problem[OutputLoss], epoch: float) -> float:
     """Seconds of a whole training by gradients, of which an epoch takes so many."""
     return epoch * _EPOCHS[problem.architecture.n_outputs > 2]

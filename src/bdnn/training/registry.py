@@ -6,11 +6,11 @@ from bdnn.errors import ModelError
 from bdnn.training.auto import Auto
 from bdnn.training.base import AbstractMethod
 from bdnn.training.certified import Certified
-from bdnn.training.data_splitting import DataSplitting
 from bdnn.training.descent import Descent
 from bdnn.training.exact import Exact
 from bdnn.training.gradients import Gradients
-from bdnn.training.local_search import LocalSearch
+from bdnn.training.paper.data_splitting import DataSplitting
+from bdnn.training.paper.local_search import LocalSearch
 
 METHODS: dict[str, type[AbstractMethod]] = {
     method.name: method

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
+from fractions import Fraction
 from typing import Any, NamedTuple
 
-from bdnn.network import Network
-from bdnn.solvers.result import relative_gap
+from bdnn.errors import ModelFileError
+from bdnn.network.network import Network
+from bdnn.problem.bound import Bound, Condition
 
 
 class Progress(NamedTuple):
@@ -21,7 +24,7 @@ class Progress(NamedTuple):
     @property
     def gap(self) -> float:
         """Relative distance of loss and bound."""
-        return relative_gap(self.loss, self.bound)
+        return _gap(self.loss, self.bound)
 
     def in_units(self, unit: float) -> Progress:
         """Loss and bound times a unit of the samples' weights."""
@@ -35,16 +38,15 @@ class TrainingResult:
     Attributes
     ----------
     status : str
-        ``optimal`` only where loss and bound are equal, else why the run ended: ``gap limit``,
+        ``optimal`` only where what was minimised and its bound are equal and the bound holds for
+        all networks; where it takes something for granted the status says what, as in ``optimal
+        among networks that keep a margin of 0.0001``. Else why the run ended: ``gap limit``,
         ``loss limit``, ``time limit``, ``node limit`` or ``interrupted``, or ``feasible`` where the
         method has nothing more to try.
     loss : float
-        The paper's output loss of the network on the (weighted) training samples.
-    bound : float
-        A proven lower bound on the loss of every network of this architecture; of every one whose
-        units keep a margin, where the origin says so (a solver's bound with continuous weights).
-    bound_origin : str
-        What proves the bound: ``zero``, ``data conflicts``, another argument, or a solver.
+        The loss of the network on the (weighted) training samples.
+    proof : Bound
+        The lower bound with what proves it and what it takes for granted.
     error : float
         Share of the training samples' weight that is put into a wrong class.
     seconds : float
@@ -64,8 +66,7 @@ class TrainingResult:
 
     status: str
     loss: float
-    bound: float
-    bound_origin: str
+    proof: Bound
     error: float
     seconds: float
     method: str
@@ -76,9 +77,32 @@ class TrainingResult:
     objective: float | None = None
 
     @property
+    def bound(self) -> float:
+        """No network, or none that :attr:`condition` speaks of, has a smaller loss than this."""
+        return float(self.proof.value)
+
+    @property
+    def bound_origin(self) -> str:
+        """What proves the bound: ``zero``, ``data conflicts``, another argument, or a solver.
+
+        What it takes for granted, if anything, follows.
+        """
+        return ", ".join(filter(None, (self.proof.origin, str(self.condition))))
+
+    @property
+    def condition(self) -> Condition:
+        """What the bound takes for granted."""
+        return self.proof.condition
+
+    @property
+    def is_proven(self) -> bool:
+        """Whether no network does better, of those that :attr:`condition` speaks of."""
+        return self.status.startswith("optimal")
+
+    @property
     def gap(self) -> float:
-        """Relative distance of loss and bound, 0 where the network is proven optimal."""
-        return relative_gap(self.minimised, self.bound)
+        """Distance of what was minimised from its bound, relative to it; 0 where they are equal."""
+        return _gap(self.minimised, self.bound)
 
     @property
     def minimised(self) -> float:
@@ -93,22 +117,98 @@ class TrainingResult:
             {key: value * scaled[key] if key in scaled else value for key, value in step.items()}
             for step in self.steps
         )
-        loss, bound = self.loss * unit, self.bound * unit
         objective = None if self.objective is None else self.objective * unit
+        proof = self.proof.in_units(Fraction(unit))
         return replace(
-            self, loss=loss, bound=bound, history=history, steps=steps, objective=objective
+            self,
+            status=optimal(proof) if self.is_proven else self.status,
+            loss=self.loss * unit,
+            proof=proof,
+            history=history,
+            steps=steps,
+            objective=objective,
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a model file; the history becomes a list of lists."""
-        history = [list(moment) for moment in self.history]
-        return {**asdict(self), "history": history, "steps": [dict(step) for step in self.steps]}
+        data = {field.name: getattr(self, field.name) for field in fields(self)}
+        bound, condition = data.pop("proof"), self.condition
+        data |= {"bound": _rounded_down(bound.value), "bound_origin": bound.origin}
+        if condition:
+            tolerance = float(condition.tolerance)
+            data["condition"] = {"margin": condition.margin, "tolerance": tolerance}
+        if bound.certificate is not None:
+            data["certificate"] = bound.certificate
+        data["history"] = [list(moment) for moment in self.history]
+        return data | {"steps": [dict(step) for step in self.steps]}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TrainingResult:
-        """Inverse of :meth:`to_dict`."""
-        history = tuple(Progress(*moment) for moment in data["history"])
-        return cls(**{**data, "history": history, "steps": tuple(data.get("steps", ()))})
+        """Inverse of :meth:`to_dict`.
+
+        Raises
+        ------
+        ModelFileError
+            If it is not what :meth:`to_dict` makes.
+        """
+        try:
+            data = dict(data)
+            history = tuple(Progress(*moment) for moment in data.pop("history"))
+            steps = tuple(dict(step) for step in data.pop("steps", ()))
+            proof = _read_bound(data)
+            result = cls(**data, proof=proof, history=history, steps=steps)
+            _check_types(result)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise ModelFileError(
+                f"the model file holds a result that cannot be read ({error}): save the model "
+                "again."
+            ) from error
+        return result
+
+
+def optimal(proof: Bound) -> str:
+    """What is said of a network that meets a bound."""
+    return " ".join(filter(None, ("optimal", str(proof.condition))))
+
+
+def _read_bound(data: dict[str, Any]) -> Bound:
+    """Take a bound out of what :meth:`TrainingResult.to_dict` makes."""
+    value, origin = data.pop("bound"), data.pop("bound_origin")
+    condition = dict(data.pop("condition", {"margin": 0.0, "tolerance": 0.0}))
+    margin, tolerance = condition["margin"], condition["tolerance"]
+    _check([value, margin, tolerance], [origin])
+    certificate = data.pop("certificate", None)
+    return Bound(Fraction(value), origin, Condition(margin, Fraction(tolerance)), certificate)
+
+
+def _check_types(result: TrainingResult) -> None:
+    numbers = [result.loss, result.error, result.seconds, result.objective or 0]
+    texts = [result.status, result.method, result.solver, result.message]
+    for moment in result.history:
+        numbers += [moment.seconds, moment.loss, moment.bound]
+        texts.append(moment.phase)
+    _check(numbers, texts)
+
+
+def _check(numbers: list[Any], texts: list[Any]) -> None:
+    wrong = [n for n in numbers if type(n) not in (int, float)]
+    wrong += [text for text in texts if not isinstance(text, str)]
+    if wrong:
+        raise TypeError(f"of type {type(wrong[0]).__name__} is no number or text")
+
+
+def _gap(objective: float, bound: float) -> float:
+    if objective == bound:
+        return 0.0
+    if objective == 0.0 or not math.isfinite(objective):
+        return math.inf
+    return abs(objective - bound) / abs(objective)
+
+
+def _rounded_down(value: Fraction) -> float:
+    """The largest float that is no larger, so that a bound stays one."""
+    nearest = float(value)
+    return nearest if nearest <= value else math.nextafter(nearest, -math.inf)
 
 
 class Trained(NamedTuple):

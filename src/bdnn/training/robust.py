@@ -10,20 +10,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bdnn.activation import FloatArray, weighted_sums
-from bdnn.formulation import Robust
-from bdnn.network import Network
+from bdnn.mip import Robust
+from bdnn.network.activation import FloatArray, weighted_sums
+from bdnn.network.network import Network
+from bdnn.problem.losses.output import OutputLoss
 from bdnn.program import Program
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import choose_solver, get_solver
-from bdnn.training.base import Recorder
+from bdnn.training.run import Run
 
 # Gaps must be wide enough to survive rounding, relative to the sums beside them.
 _SMALLEST_GAP = 1e-9
 
 
 def promised(
-    recorder: Recorder,
+    recorder: Run[OutputLoss],
     radius: float | Sequence[float] | None,
     norm: str,
     solver: str | AbstractSolver,
@@ -59,7 +60,7 @@ def settled(network: Network, robust: Robust, inputs: FloatArray) -> Network | N
     if robust.holds(network, inputs).all():
         return network
     shape = network.architecture
-    W, t = network.weights[0], network.thresholds[0]
+    W, t = network.weights[0], network.step_thresholds[0]
     sums = weighted_sums(inputs, W)
     reach = robust.radius[:, None] * robust.dual_norms(W)
     low, high = (sums - reach).T, (sums + reach).T

@@ -8,13 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from bdnn.constraints.problem import ConstrainedProblem
-from bdnn.formulation import Robust
+from bdnn.mip import Robust
+from bdnn.problem.losses.output import OutputLoss
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import Recorder
 from bdnn.training.exact import Exact
-from bdnn.training.local_search import LocalSearch
-from bdnn.training.result import Trained
+from bdnn.training.paper.local_search import LocalSearch
+from bdnn.training.run import Run
 
 _SEARCH_SHARE = 0.5
 
@@ -32,13 +31,13 @@ class RobustAuto(Exact):
     name: ClassVar[str] = "auto"
 
     def _solve(
-        self, recorder: Recorder, solver: str | AbstractSolver, robust: Robust | None
-    ) -> Trained:
+        self, recorder: Run[OutputLoss], solver: str | AbstractSolver, robust: Robust | None
+    ) -> None:
         problem = recorder.problem
         # Local search needs a layer to free while another is fixed.
         if problem.architecture.hidden and recorder.earlier is None and not recorder.stopping:
             search = LocalSearch(polish=False, eps=self.eps)
-            if isinstance(problem, ConstrainedProblem):
+            if problem.terms:
                 search = search.within(problem)
             search.alternate(recorder, solver, robust, seconds=_SEARCH_SHARE * recorder.remaining)
         return super()._solve(recorder, solver, robust)

@@ -9,20 +9,21 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from bdnn.constraints.problem import ConstrainedProblem
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
-from bdnn.search.bounds import lower_bounds
+from bdnn.bounds import FREE
+from bdnn.clock import Slot
+from bdnn.network.network import Network
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 from bdnn.search.descent import LARGE, descend
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import Objective
 from bdnn.search.starts import Start, make_start, separating_start, straight_through
 from bdnn.search.warm_up import wait_until_ready
-from bdnn.training.base import Recorder
 from bdnn.training.choice import choose_by_validation, refit_by_validation
 from bdnn.training.constrained import run_within
 from bdnn.training.easier_start import easier_start
 from bdnn.training.pace import Pace, epoch_seconds
+from bdnn.training.run import Run
 
 _PHASE = "search"
 # Sweeps of the first round; every further round has twice as many, up to the last number.
@@ -46,7 +47,7 @@ class Search:
 
     def __init__(
         self,
-        recorder: Recorder,
+        recorder: Run[OutputLoss],
         objective: Objective,
         start: Start,
         patience: float,
@@ -81,7 +82,7 @@ class Search:
     @property
     def search_share(self) -> float:
         """Part of the time for the first objective; the rest is for the others."""
-        constrained = isinstance(self.recorder.problem, ConstrainedProblem)
+        constrained = bool(self.recorder.problem.terms)
         return 1.0 if len(self.objective.order) == 1 or constrained else 0.7
 
     @property
@@ -91,44 +92,43 @@ class Search:
 
     def raise_bound(self) -> None:
         """Take the bounds that need no solver."""
-        seconds = min(1.0, 0.1 * self.recorder.remaining)
-        for bound, origin in lower_bounds(self.recorder.problem, seconds=max(seconds, 0.01)):
-            self.recorder.improve_bound(bound, origin, "bound")
+        recorder = self.recorder
+        slot = recorder.slot("bound", min(2.0, 0.2 * recorder.remaining))
+        for bound in FREE.bounds(recorder.problem, slot, recorder.loss):
+            recorder.prove(bound, "bound")
 
     def run(self, *, seconds: float) -> str:
         """Descend on the loss from the best start at hand; return why the search ended."""
         recorder = self.recorder
         self.raise_bound()
-        if isinstance(recorder.problem, ConstrainedProblem):
+        if recorder.problem.terms:
             return run_within(self, recorder.problem, seconds=seconds)
-        deadline = recorder.seconds + seconds
-        levels = bool(recorder.problem.architecture.activations)
-        if not wait_until_ready(
-            lambda: recorder.heartbeat("load") or recorder.seconds > deadline, levels=levels
-        ):
+        slot = recorder.slot(_PHASE, seconds)
+        levels = recorder.problem.architecture.has_levels
+        if not wait_until_ready(recorder.slot("load", seconds, until_close=False), levels=levels):
             return self._run_uncompiled()
         with self._few_threads():
-            self._begin(seconds)
+            self._begin(slot)
         if self.is_rushed:
             return "feasible"
         quiet = 0
         for number, sweeps in enumerate(_rounds()):
-            left = deadline - recorder.seconds
-            if recorder.stopping or left <= 0 or (self.first is not None and self._is_slow(left)):
+            left = slot.remaining
+            if slot.is_over() or (self.first is not None and self._is_slow(left)):
                 break
             before = recorder.loss
             done = descend(
                 recorder.problem,
-                seconds=left,
+                slot=slot,
                 seed=self.spawn_seed(),
-                start=self._round_start(number, left),
+                start=self._round_start(number, slot),
                 target=recorder.target,
                 max_sweeps=sweeps,
                 restarts=1 if number == 0 else _WALKS,
                 n_jobs=recorder.budget.threads,
                 # Walks side by side report in an order that depends on the machine; what counts
                 # is then the best of them at the end of the round.
-                on_progress=self._listen if number == 0 else self._watch,
+                on_network=self._listen if number == 0 else None,
             )
             recorder.offer(done.network, _PHASE)
             quiet = 0 if recorder.loss < before else quiet + done.sweeps
@@ -149,7 +149,7 @@ class Search:
             network = straight_through(
                 recorder.problem,
                 rng=np.random.default_rng(recorder.budget.seed),
-                seconds=max(0.05, 0.5 * recorder.remaining),
+                slot=recorder.slot("gradients", max(0.05, 0.5 * recorder.remaining)),
             )
             recorder.offer(network, "gradients")
         return "time limit"
@@ -162,7 +162,7 @@ class Search:
         seconds = max(seconds - reserve, 0.3 * seconds) if self.is_rushed else seconds - reserve
         if seconds <= 0 or recorder.interrupted or not self.is_compiled:
             return
-        if isinstance(recorder.problem, ConstrainedProblem):
+        if recorder.problem.terms:
             return  # margins are widened by moves that know no rules
         training, validation = recorder.training_part, recorder.validation
         if training is not None and validation is not None and self._compares(seconds):
@@ -184,7 +184,7 @@ class Search:
             return False
         if self.pace.allows(seconds):
             return True
-        self.message = "the time limit left no time to find out by validation how to train"
+        self.recorder.note("the time limit left no time to find out by validation how to train")
         return False
 
     def refined(
@@ -193,27 +193,27 @@ class Search:
         objective: Objective,
         seconds: float,
         *,
-        problem: TrainingProblem | None = None,
+        problem: Problem[OutputLoss] | None = None,
     ) -> Network:
         """Improve a network's later objectives, or its only one."""
-        self.recorder.note("margin")
+        self.recorder.mark("margin")
         return widen_margin(
             self.recorder.problem if problem is None else problem,
             network,
-            seconds=seconds,
+            slot=self.recorder.slot("margin", seconds, until_close=False),
             seed=self.spawn_seed(),
             objectives=objective.order,
             wanted_margin=objective.wanted_margin,
-            on_progress=lambda network, values: self.recorder.heartbeat("margin"),
         )
 
-    def _begin(self, seconds: float) -> None:
+    def _begin(self, slot: Slot) -> None:
         """Begin with the user's network or a start, and widen its margins on the way down.
 
         Exact descent takes any way down and soon forgets what gradients have learnt. Moves that
         never raise the loss and widen the margin come nearly as low and generalise better.
         """
         recorder, order = self.recorder, self.objective.order
+        seconds = slot.remaining
         if recorder.given is not None:
             return
         rng = np.random.default_rng(self.spawn_seed())
@@ -229,7 +229,9 @@ class Search:
             if plain is not None and recorder.offer(plain, _PHASE) and recorder.stopping:
                 return
         share = _LONG_START_SHARE if self._is_slow(seconds) else _START_SHARE
-        self.first = make_start(recorder.problem, self.start, rng, seconds=share * seconds)
+        self.first = make_start(
+            recorder.problem, self.start, rng, slot=slot.part(most=share * seconds)
+        )
         recorder.offer(self.first, _PHASE)
         if self._is_slow(seconds):
             self.message = "the time limit left the start alone to train so large a network"
@@ -239,12 +241,12 @@ class Search:
         widen_margin(
             recorder.problem,
             self.first,
-            seconds=_START_SHARE * seconds,
+            slot=slot.part(most=_START_SHARE * seconds),
             seed=self.spawn_seed(),
             objectives=order[:2],
             wanted_margin=self.objective.wanted_margin,
             sweeps=_START_SWEEPS,
-            on_progress=lambda network, values: self._listen(network, values[0]),
+            on_network=self._listen,
         )
 
     def _few_threads(self) -> Any:
@@ -261,13 +263,13 @@ class Search:
         """Whether moves would be judged longer than made, so that gradients do better."""
         return seconds < _LAST_PASSES * self.recorder.pass_seconds
 
-    def _round_start(self, number: int, seconds: float) -> Start:
+    def _round_start(self, number: int, slot: Slot) -> Start:
         """Where a round begins: the start, a shallow network, the best one, a random one."""
         if number == 0 and self.first is None:
             given = self.recorder.given
             return self.start if given is None else given
         if number == 1:
-            easier_start(self, seconds)
+            easier_start(self, slot)
             return self.best
         return "random" if number % 3 == 2 else self.best
 
@@ -277,12 +279,8 @@ class Search:
         network = self.recorder.network
         return self.recorder.problem.constant_network() if network is None else network
 
-    def _listen(self, network: Network, loss: float) -> bool:
+    def _listen(self, network: Network) -> None:
         self.recorder.offer(network, _PHASE)
-        return self.recorder.heartbeat(_PHASE) or self.recorder.stopping
-
-    def _watch(self, network: Network, loss: float) -> bool:
-        return self.recorder.heartbeat(_PHASE)
 
 
 def _rounds() -> Iterator[int]:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bdnn.activation import FloatArray
 from bdnn.errors import ModelError
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
+from bdnn.network.activation import FloatArray
+from bdnn.network.network import Network
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 from bdnn.search.embedding import embed, shallow_problem
 from bdnn.search.objective import Objective
 from bdnn.search.starts import best_single_features
@@ -24,9 +25,9 @@ if TYPE_CHECKING:
 _SHALLOW_SHARE, _RUSHED_SHARE = 0.15, 0.6
 
 
-def loss_per_mass(problem: TrainingProblem, network: Network) -> float:
+def loss_per_mass(problem: Problem[OutputLoss], network: Network) -> float:
     """Loss of a network per sample of weight 1."""
-    return problem.loss(network) / float(problem.mass.sum())
+    return float(problem.value(network)) / problem.loss.total
 
 
 class Trials:
@@ -35,8 +36,8 @@ class Trials:
     def __init__(
         self,
         search: Search,
-        problem: TrainingProblem,
-        validation: TrainingProblem,
+        problem: Problem[OutputLoss],
+        validation: Problem[OutputLoss],
         seconds: float,
         *,
         first_draw: int = 0,
@@ -65,7 +66,7 @@ class Trials:
         least = min(error for error, _ in self._found)
         equal = [network for error, network in self._found if error == least]
         # A pass over all samples may take long, and mostly there is only one.
-        return equal[0] if len(equal) == 1 else min(equal, key=self.problem.loss)
+        return equal[0] if len(equal) == 1 else min(equal, key=self.problem.value)
 
     def whole(self, network: Network) -> Network:
         """The network itself, or a deep one that copies it."""
@@ -77,19 +78,18 @@ class Trials:
         recorder = self.search.recorder
         return 0.0 if recorder.interrupted else (self.ends - recorder.seconds) / steps
 
-    def _kind(self, recipe: Recipe) -> TrainingProblem:
+    def _kind(self, recipe: Recipe) -> Problem[OutputLoss]:
         return (self.shallow if recipe.is_copied else None) or self.problem
 
     def gradients(self, recipe: Recipe, seconds: float, draw: int = 0) -> Network | None:
         """Train by gradients, if there is time; draws of one number begin alike."""
         recorder = self.search.recorder
-        if seconds <= 0 or recorder.heartbeat("validation"):
+        if seconds <= 0 or recorder.hears_stop("validation"):
             return None
         return noisy_gradients(
             self._kind(recipe),
             rng=np.random.default_rng(self.search.seed_of_draw(self.first_draw + draw)),
-            seconds=seconds,
-            stops=lambda: recorder.heartbeat("validation"),
+            slot=recorder.slot("validation", seconds, until_close=False),
             recipe=recipe,
         )
 
@@ -127,7 +127,7 @@ class Trials:
             if network is None:
                 break
             longest = max(longest, recorder.seconds - began)
-            found.append((self._kind(recipe).loss(network), network))
+            found.append((float(self._kind(recipe).value(network)), network))
         return min(found, key=lambda pair: pair[0])[1] if found else None
 
     def moved(self, network: Network, objective: Objective, seconds: float) -> Network:
@@ -162,8 +162,9 @@ class Trials:
         """
         network = self.made(recipe, seconds)
         if network is None:
-            return self.validation.mass.sum(axis=1), np.inf
-        return self.validation.mistakes(network), loss_per_mass(self.problem, network)
+            return self.validation.loss.label_weight.sum(axis=1), np.inf
+        mistakes = self.validation.loss.mistakes(network, self.validation.samples)
+        return mistakes, loss_per_mass(self.problem, network)
 
     def learn(self, *, then: int) -> None:
         """Train by gradients in several ways; so many steps follow."""

@@ -1,6 +1,7 @@
 import csv
 import gzip
 import io
+import os
 
 import numpy as np
 import pytest
@@ -159,3 +160,35 @@ def test_round_trip(tmp_path, rows, delimiter, end, header):
     assert table.names == (tuple(names) if header else tuple(f"x{j + 1}" for j in range(width)))
     assert table.numbers[:, :-1].tolist() == [list(row[:-1]) for row in rows]
     assert table.texts(width - 1).tolist() == [row[-1] for row in rows]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="a pipe of this system")
+def test_pipes_and_devices_are_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(DataError, match="not a regular file"):
+            read_table(path)
+
+
+def test_a_packed_table_that_grows_without_end_is_refused(tmp_path):
+    path = tmp_path / "bomb.csv.gz"
+    with gzip.open(path, "wb", compresslevel=9) as file:
+        for _ in range(40):
+            file.write(b"0" * 2**20)
+    with pytest.raises(DataError, match="unpacks to more than"):
+        read_table(path)
+
+
+@pytest.mark.parametrize("row", ["," * 20_000, "1," * 3_000_000, '"1\n",' * 1_000_000])
+def test_rows_beyond_the_limits_are_refused(read, row):
+    with pytest.raises(DataError, match=r"columns, more than the 10000|a row of more than"):
+        read(f"{row}1\n{row}2\n")
+    with pytest.raises(DataError, match=r"fields where 2 are expected|a row of more than"):
+        read(f"1,2\n{row}1\n")
+
+
+def test_many_columns_are_named_in_no_time(read):
+    n_columns = 9_999
+    header = ",".join(f"c{j}" for j in range(n_columns))
+    table = read(f"{header},y\n{'1,' * n_columns}0\n")
+    assert table.n_columns == n_columns + 1

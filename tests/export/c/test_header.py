@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bdnn.encoding.scaling import Scaler
 from bdnn.errors import BDNNError
 from bdnn.export.c import export_c
 from bdnn.export.c.compiler import STRICT
 from bdnn.export.c.text import check_name, comment, integer, integer_type, make_name, string
 from bdnn.export.inputs import choose_format
-from bdnn.scaling import Scaler
-from tests.export.records import make_record
+from tests.export.models import make_model
 from tests.sentences import assert_one_sentence
 
 HOSTILE = (
@@ -25,18 +25,18 @@ HOSTILE = (
 )
 
 
-def hostile_record():
-    return make_record(
+def hostile_model():
+    return make_model(
         np.random.default_rng(0),
         n_features=len(HOSTILE),
         n_outputs=len(HOSTILE),
         classes=HOSTILE,
-        feature_names=HOSTILE,
+        names=HOSTILE,
     )
 
 
 def test_hostile_names_stay_in_comments_and_strings():
-    text = export_c(hostile_record(), input="uint8", class_names=True).text
+    text = export_c(hostile_model(), input="uint8", class_names=True).text
     assert text.isascii()
     assert text.count("/*") == text.count("*/")
     _, code = text.split("*/", 1)
@@ -56,7 +56,7 @@ def test_hostile_header_compiles(tmp_path):
     if shutil.which("gcc") is None:
         pytest.skip("gcc is not installed")
     source = tmp_path / "model.c"
-    text = export_c(hostile_record(), input="uint8", class_names=True).text
+    text = export_c(hostile_model(), input="uint8", class_names=True).text
     call = "int main(void) { uint8_t x[6] = {0}; return model_label(model_predict(x))[0] == 0; }\n"
     source.write_text(text + call)
     subprocess.run(["gcc", *STRICT, source, "-o", tmp_path / "model"], check=True)
@@ -130,13 +130,12 @@ def test_bad_formats(options):
 
 
 def test_bad_models():
-    record = make_record(np.random.default_rng(0))
-    steep = replace(record.scaler, factor=np.full(4, 1e300))
+    model = make_model(np.random.default_rng(0))
+    steep = replace(model.encoder, factor=np.full(4, 1e300))
     for bad, options in (
-        (replace(record, scaler=steep), {}),
-        (record, {"main": True}),
-        (record, {"name": "a b"}),
-        (replace(record, classes=("a",)), {}),
+        (replace(model, encoder=steep), {}),
+        (model, {"main": True}),
+        (model, {"name": "a b"}),
     ):
         with pytest.raises(BDNNError) as caught:
             export_c(bad, **options)
@@ -144,5 +143,5 @@ def test_bad_models():
 
 
 def test_flash_is_estimated_near_what_compilers_make():
-    export = export_c(make_record(np.random.default_rng(6), hidden=(25,)), input="uint8")
+    export = export_c(make_model(np.random.default_rng(6), hidden=(25,)), input="uint8")
     assert 100 < export.flash_estimate < 1500

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdnn.architecture import Architecture
+from bdnn.encoding.scaling import Scaler
 from bdnn.export.c import export_c
 from bdnn.export.c.planning import make_plan
 from bdnn.export.c.planning.cuts import find_cut
@@ -15,9 +15,9 @@ from bdnn.export.c.planning.fixed_point import fix_unit
 from bdnn.export.c.planning.levels import fit_level
 from bdnn.export.c.planning.plan import Table
 from bdnn.export.inputs import InputFormat
-from bdnn.network import Network
-from bdnn.scaling import Scaler
-from tests.export.records import make_record
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
+from tests.export.models import make_model
 
 
 @given(
@@ -116,9 +116,9 @@ def test_no_proof_no_fixed_point():
 
 
 def test_narrow_hidden_layer_becomes_a_table():
-    record = make_record(np.random.default_rng(5), hidden=(5, 8), weights="continuous")
+    model = make_model(np.random.default_rng(5), hidden=(5, 8), weights="continuous")
     inputs = InputFormat("uint8", (1,) * 4, ((0, 9),) * 4)
-    plan = make_plan(record.network, record.scaler, inputs)
+    plan = make_plan(model.network, model.encoder, inputs)
     assert isinstance(plan.decision, Table)
     assert len(plan.layers) == 1
     assert plan.is_integer
@@ -160,9 +160,9 @@ def test_constant_outputs_are_known():
 def test_network_that_always_says_the_same():
     network = network_of([[1, 1]], [10**6], [[1], [1]], [5, 2])
     scaler = Scaler(None, np.zeros(2), np.ones(2), 0.0)
-    record = make_record(np.random.default_rng(0), n_features=2, n_outputs=2)
+    model = make_model(np.random.default_rng(0), n_features=2, n_outputs=2)
     from dataclasses import replace
 
-    export = export_c(replace(record, network=network, scaler=scaler), input="int8")
+    export = export_c(replace(model, network=network, encoder=scaler), input="int8")
     assert "return 1;" in export.text
     assert export.plan.layers == ()

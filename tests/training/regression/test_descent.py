@@ -7,10 +7,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
+from bdnn.bounds.levels import Levels
+from bdnn.clock import Slot
 from bdnn.errors import ModelError, UnsupportedFeatureError
-from bdnn.training.budget import Budget
+from bdnn.problem.create import regression
+from bdnn.training.limits import Budget
 from bdnn.training.regression import RegressionDescent, get_regression_method
-from bdnn.training.regression.levels import level_bound
 from bdnn.training.regression.smoothing import smoothed
 from tests.oracle import smallest_regression_loss
 from tests.problems import regression_problem
@@ -35,8 +37,8 @@ def test_a_search_is_true_and_reproducible(shape):
     problem = regression_problem(2, n_samples=15, **shape)
     budget = Budget(seconds=60, seed=5)
     network, result = RegressionDescent(kicks=2).train(problem, budget=budget)
-    assert result.loss == pytest.approx(problem.loss(network))
-    assert result.bound <= result.loss <= problem.loss(problem.constant_network()) + 1e-9
+    assert result.loss == pytest.approx(problem.value(network))
+    assert result.bound <= result.loss <= problem.value(problem.constant_network()) + 1e-9
     again = RegressionDescent(kicks=2).train(problem, budget=budget)
     assert again.network == network
     losses = [moment.loss for moment in result.history]
@@ -48,18 +50,20 @@ def test_a_search_on_tiny_data_comes_near_the_optimum(seed):
     problem = regression_problem(seed)
     found = RegressionDescent().train(problem, budget=Budget(seconds=60)).result.loss
     wanted = smallest_regression_loss(problem)
-    assert wanted - 1e-9 <= found <= wanted + 0.2 * (problem.slack / problem.tolerance)
+    assert (
+        wanted - 1e-9
+        <= found
+        <= wanted + 0.2 * (float(problem.loss.tolerance) / problem.loss.relative_tolerance)
+    )
 
 
 def test_without_compiled_code_units_are_drawn(monkeypatch):
-    monkeypatch.setattr(
-        "bdnn.training.regression.descent.wait_for_regression", lambda wants_stop: False
-    )
+    monkeypatch.setattr("bdnn.training.regression.descent.wait_for_regression", lambda slot: False)
     problem = regression_problem(2, n_samples=40, hidden=(6, 5), weights="continuous")
     network, result = RegressionDescent().train(problem, budget=Budget(seconds=60))
     assert result.status == "time limit"
     assert "not loaded" in result.message
-    assert problem.loss(network) < problem.loss(problem.constant_network())
+    assert problem.value(network) < problem.value(problem.constant_network())
 
 
 def test_a_start_is_kept_or_improved():
@@ -79,7 +83,7 @@ def test_a_handler_ends_the_search_and_the_network_stays():
 
     network, result = RegressionDescent().train(problem, on_progress=stop)
     assert result.status == "interrupted"
-    assert problem.loss(network) == pytest.approx(result.loss)
+    assert problem.value(network) == pytest.approx(result.loss)
     assert moments
 
 
@@ -90,8 +94,8 @@ def test_the_bound_by_levels_is_the_best_partition(kind, units):
         10, n_samples=9, n_features=4, hidden=(units,), weights="continuous", kind=kind
     )
     # Absolute losses leave equal inputs apart, so partitions of all targets are what is compared.
-    order = np.argsort(problem.targets[:, 0])
-    y, w = problem.targets[order, 0], problem.weight[order]
+    order = np.argsort(problem.loss.targets[:, 0])
+    y, w = problem.loss.targets[order, 0], problem.loss.weight[order]
 
     def cost(part):
         if kind == "squared":
@@ -100,12 +104,14 @@ def test_the_bound_by_levels_is_the_best_partition(kind, units):
 
     cuts = combinations(range(1, len(y)), 2**units - 1)
     best = min(sum(map(cost, np.split(np.arange(len(y)), cut))) for cut in cuts)
-    assert level_bound(problem) == pytest.approx(problem.offset + best, abs=1e-7)
+    (bound,) = Levels().bounds(problem, Slot())
+    assert float(bound.value) == pytest.approx(problem.loss.offset + best, abs=1e-7)
+    assert bound.condition.tolerance == problem.loss.tolerance
 
 
 def test_wide_or_many_outputs_have_no_level_bound():
-    assert level_bound(regression_problem(1, n_outputs=2)) is None
-    assert level_bound(regression_problem(1, hidden=(12,))) is None
+    assert not Levels().applies(regression_problem(1, n_outputs=2))
+    assert not Levels().applies(regression_problem(1, hidden=(12,)))
 
 
 def test_smoothing_takes_noise_off_and_keeps_the_mean_of_equal_inputs():
@@ -113,15 +119,17 @@ def test_smoothing_takes_noise_off_and_keeps_the_mean_of_equal_inputs():
     X = np.repeat(rng.normal(size=(40, 2)), 2, axis=0)
     clean = np.sin(2 * X[:, :1])
     noisy = clean + 0.5 * rng.normal(size=clean.shape)
-    problem = regression_problem(0).from_samples(
-        regression_problem(0).architecture, X, noisy, tolerance=1e-6
-    )
+    problem = regression(regression_problem(0).architecture, X, noisy, tolerance=1e-6)
     smooth = smoothed(problem, 1.0, np.random.default_rng(0))
     truth = np.sin(2 * problem.inputs[:, :1])
-    assert ((smooth.targets - truth) ** 2).mean() < 0.7 * ((problem.targets - truth) ** 2).mean()
-    assert smooth.offset == 0.0
+    assert ((smooth.loss.targets - truth) ** 2).mean() < 0.7 * (
+        (problem.loss.targets - truth) ** 2
+    ).mean()
+    assert smooth.loss.offset == 0.0
     half = smoothed(problem, 0.5, np.random.default_rng(0))
-    np.testing.assert_allclose(half.targets, 0.5 * (smooth.targets + problem.targets))
+    np.testing.assert_allclose(
+        half.loss.targets, 0.5 * (smooth.loss.targets + problem.loss.targets)
+    )
 
 
 @pytest.mark.parametrize(

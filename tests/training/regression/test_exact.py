@@ -6,7 +6,7 @@ import pytest
 
 from bdnn.errors import UnsupportedFeatureError
 from bdnn.solvers.registry import available_solvers
-from bdnn.training.budget import Budget
+from bdnn.training.limits import Budget
 from bdnn.training.regression import RegressionAuto, RegressionExact
 from tests.oracle import smallest_regression_loss
 from tests.problems import regression_problem
@@ -56,10 +56,10 @@ def test_the_optimum_is_the_enumerated_one(solver, case):
     problem = regression_problem(1, **CASES[case])
     wanted = smallest_regression_loss(problem)
     network, result = RegressionExact().train(problem, budget=BUDGET, solver=solver)
-    assert result.status == "optimal"
-    assert result.loss == pytest.approx(wanted, abs=problem.slack)
-    assert problem.loss(network) == pytest.approx(result.loss)
-    assert abs(result.loss - result.bound) <= problem.slack
+    assert result.is_proven
+    assert result.loss == pytest.approx(wanted, abs=float(problem.loss.tolerance))
+    assert problem.value(network) == pytest.approx(result.loss)
+    assert abs(result.loss - result.bound) <= float(problem.loss.tolerance)
 
 
 @pytest.mark.parametrize("kind", ["squared", "absolute"])
@@ -70,8 +70,8 @@ def test_solvers_agree_on_continuous_weights(kind, weights):
         RegressionExact().train(problem, budget=BUDGET, solver=solver).result for solver in SOLVERS
     ]
     for result in results:
-        assert result.status == "optimal"
-        assert result.loss == pytest.approx(results[0].loss, abs=2 * problem.slack)
+        assert result.is_proven
+        assert result.loss == pytest.approx(results[0].loss, abs=2 * float(problem.loss.tolerance))
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def test_solvers_agree_on_units_of_several_values(options):
         RegressionExact().train(problem, budget=BUDGET, solver=solver).result for solver in SOLVERS
     ]
     for result in results:
-        assert result.status == "optimal"
-        assert result.loss == pytest.approx(results[0].loss, abs=2 * problem.slack)
+        assert result.is_proven
+        assert result.loss == pytest.approx(results[0].loss, abs=2 * float(problem.loss.tolerance))
 
 
 def test_more_values_are_never_worse_than_steps():
@@ -110,19 +110,21 @@ def test_more_values_are_never_worse_than_steps():
 def test_auto_leaves_other_values_to_the_solver_and_says_so():
     problem = regression_problem(1, activation="ternary", hidden=(1,))
     result = RegressionAuto().train(problem, budget=BUDGET).result
-    assert (result.status, result.method) == ("optimal", "auto")
+    assert (result.is_proven, result.method) == (True, "auto")
     assert (
         result.message
         == "the search is for step units without constraints, so that a solver alone ran"
     )
-    assert result.loss == pytest.approx(smallest_regression_loss(problem), abs=problem.slack)
+    assert result.loss == pytest.approx(
+        smallest_regression_loss(problem), abs=float(problem.loss.tolerance)
+    )
 
 
 def test_two_hidden_layers_are_never_worse_than_one():
     deep = regression_problem(4, hidden=(2, 1), weights=["ternary", "ternary", "int:2"])
     shallow = regression_problem(4, hidden=(1,), weights=["ternary", "int:2"])
     losses = [RegressionExact().train(p, budget=BUDGET).result.loss for p in (deep, shallow)]
-    assert losses[0] <= losses[1] + shallow.slack
+    assert losses[0] <= losses[1] + float(shallow.loss.tolerance)
 
 
 def test_a_linear_model_is_a_regression_in_a_box():
@@ -132,8 +134,8 @@ def test_a_linear_model_is_a_regression_in_a_box():
     ]
     searched = RegressionAuto().train(problem, budget=BUDGET).result
     for result in results:
-        assert result.status == "optimal"
-        assert result.loss == pytest.approx(searched.loss, abs=2 * problem.slack)
+        assert result.is_proven
+        assert result.loss == pytest.approx(searched.loss, abs=2 * float(problem.loss.tolerance))
 
 
 def test_cpsat_says_what_it_cannot_do():
@@ -143,7 +145,7 @@ def test_cpsat_says_what_it_cannot_do():
 
 def test_the_bound_of_tangents_names_its_origin():
     result = RegressionExact().train(regression_problem(1), budget=BUDGET, solver="highs").result
-    assert result.bound_origin == "solver highs with tangents"
+    assert result.proof.origin == "solver highs with tangents"
     result = RegressionExact().train(regression_problem(1, weights="continuous"), solver="highs")[1]
     assert "keep a margin" in result.bound_origin
 
@@ -151,15 +153,17 @@ def test_the_bound_of_tangents_names_its_origin():
 def test_a_wider_tolerance_ends_sooner_and_holds():
     problem = regression_problem(1, tolerance=0.05)
     result = RegressionExact().train(problem, budget=BUDGET, solver="highs").result
-    assert result.status == "optimal"
-    assert result.loss <= smallest_regression_loss(problem) + problem.slack
+    assert result.is_proven
+    assert result.loss <= smallest_regression_loss(problem) + float(problem.loss.tolerance)
 
 
 def test_auto_proves_what_search_finds():
     problem = regression_problem(6, n_samples=6)
     result = RegressionAuto().train(problem, budget=BUDGET).result
-    assert result.status == "optimal"
-    assert result.loss == pytest.approx(smallest_regression_loss(problem), abs=problem.slack)
+    assert result.is_proven
+    assert result.loss == pytest.approx(
+        smallest_regression_loss(problem), abs=float(problem.loss.tolerance)
+    )
 
 
 def test_a_node_limit_is_kept_and_named():

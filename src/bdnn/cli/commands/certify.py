@@ -10,115 +10,75 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bdnn.cli.console import percent, print_json, print_pairs, print_table
-from bdnn.cli.options import DataArgument, HeaderOption, JsonOption, ModelArgument, TargetOption
-from bdnn.cli.perturbation import (
-    FixedOption,
-    InRangeOption,
-    IntegerOption,
-    JobsOption,
-    NormOption,
-    Question,
-    QuietOption,
-    RadiusOption,
-    TimeLimitOption,
-    UnitsOption,
-    ask,
-    describe,
-)
+from bdnn.cli.console import percent, print_pairs, print_table
+from bdnn.cli.options import options
+from bdnn.cli.options.data import LabelledTable, ModelArgument
+from bdnn.cli.options.guarantee import Perturbation
+from bdnn.cli.options.limits import Effort
+from bdnn.cli.options.output import Output
 
 if TYPE_CHECKING:
+    from bdnn.cli.question import Question
     from bdnn.robustness import Certification, Verification
 
 _LINE_EVERY = 1.0
 
 
+@options
 def certify(
     model: ModelArgument,
-    data: DataArgument,
-    radius: RadiusOption = 0.1,
-    norm: NormOption = "linf",
-    units: UnitsOption = "scaled",
+    table: LabelledTable,
+    perturbation: Perturbation,
+    effort: Effort,
+    output: Output,
     exact: Annotated[
         bool,
         typer.Option("--exact", help="Settle what the bound leaves open by attacks and a solver."),
     ] = False,
-    target: TargetOption = None,
-    integer: IntegerOption = None,
-    fixed: FixedOption = None,
-    in_range: InRangeOption = False,
-    time_limit: TimeLimitOption = 60.0,
-    jobs: JobsOption = 1,
-    header: HeaderOption = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Where to write a certificate per row, as JSON lines."),
-    ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE", help="Where to draw accuracy against the radius: .png, .pdf or .svg."
         ),
     ] = None,
-    as_json: JsonOption = False,
-    quiet: QuietOption = False,
 ) -> None:
     """Guarantee that no perturbation within a radius changes the class of a row.
 
     A sound bound for all rows at once; with --exact also the accuracy under the worst perturbation,
     by attacks, branch and bound, and a mixed-integer program. Ctrl-C ends that and keeps what is
-    known.
+    known. --out takes a certificate per row, as JSON lines.
     """
-    from bdnn.cli.output import check_picture, check_writable
+    from bdnn.cli.output import check_picture
+    from bdnn.cli.question import ask, describe
     from bdnn.robustness import certify as bound
     from bdnn.robustness import verify
-    from bdnn.robustness.norms import check_radius
 
-    check_radius(radius)
-    if out is not None:
-        check_writable(out)
     if plot is not None:
         check_picture(plot, "--plot")
-    question = ask(
-        model,
-        data,
-        target=target,
-        header=header,
-        norm=norm,
-        units=units,
-        integer=integer or (),
-        fixed=fixed or (),
-        in_range=in_range,
-        quiet=quiet,
-    )
-    found = bound(question.around, radius, correct=question.correct)
-    report = {**describe(question), "radius": radius, **_bound_report(found, radius)}
+    radius = perturbation.radius
+    question = ask(model, table, perturbation, output)
+    found = bound(question.around, radius)
+    report = {**describe(question, perturbation), **_bound_report(found, radius)}
     verified = None
     if exact:
         started = time.perf_counter()
         verified = verify(
             question.around,
             radius,
-            correct=question.correct,
             smallest=plot is not None,  # a curve needs more than the answer at one radius
-            time_limit=time_limit,
-            n_jobs=jobs,
-            on_progress=None if quiet else _teller(),
+            time_limit=effort.seconds,
+            n_jobs=effort.jobs,
+            on_progress=None if output.quiet else _teller(),
         )
         report |= _exact_report(verified, radius, time.perf_counter() - started)
-    if out is not None:
-        _write(out, question, found, verified)
+    if output.out is not None:
+        _write(output.out, question, found, verified)
     if plot is not None:
         _draw(plot, found, verified, largest=2 * radius)
-    if as_json:
-        paths = {"model": str(model), "data": data, "out": _name(out), "plot": _name(plot)}
-        print_json({**paths, **report, "radii": found.radii.tolist(), "notes": question.notes})
-    else:
-        _print(report, {"certificates": out, "picture": plot})
-
-
-def _name(path: Path | None) -> str | None:
-    return None if path is None else str(path)
+    written = {"out": output.place, "plot": None if plot is None else str(plot)}
+    facts = {"model": str(model), "data": table.data, **written, **report}
+    more = {"radii": found.radii.tolist(), "notes": question.notes}
+    output.show(facts | more, lambda: _print(facts))
 
 
 def _bound_report(found: Certification, radius: float) -> dict[str, Any]:
@@ -149,7 +109,7 @@ def _write(
     path: Path, question: Question, found: Certification, verified: Verification | None
 ) -> None:
     """Write for every row what can be checked again: guarantee, counter-example, or both."""
-    from bdnn.cli.output import write_text
+    from bdnn.files import write_whole
 
     lines = []
     for row in range(len(question.around.X)):
@@ -163,20 +123,21 @@ def _write(
             json.dumps({"row": row + 1, **statement.to_dict()}, allow_nan=False)
             for statement in statements
         ]
-    write_text(path, "".join(f"{line}\n" for line in lines))
+    write_whole(path, "".join(f"{line}\n" for line in lines))
 
 
 def _draw(
     path: Path, found: Certification, verified: Verification | None, *, largest: float
 ) -> None:
     """Draw the curve over the radii of the printed table."""
+    from bdnn.cli.output import write_picture
     from bdnn.plotting import plot_robustness
 
     named: dict[str, Certification | Verification] = {"certified": found}
     if verified is not None:
         named["worst case"] = verified
     axes = plot_robustness(named, largest=largest or None)
-    axes.figure.savefig(path, dpi=150)  # type: ignore[union-attr]
+    write_picture(path, axes.figure)  # type: ignore[arg-type]
 
 
 def _teller() -> Any:
@@ -193,7 +154,7 @@ def _teller() -> Any:
     return tell
 
 
-def _print(report: dict[str, Any], written: dict[str, Path | None]) -> None:
+def _print(report: dict[str, Any]) -> None:
     rows = report["rows"]
     pairs = [
         ("rows", str(rows)),
@@ -213,7 +174,8 @@ def _print(report: dict[str, Any], written: dict[str, Path | None]) -> None:
             ("exact", settled),
             ("time", f"{report['seconds']:.2f} s"),
         ]
-    pairs += [(what, str(path)) for what, path in written.items() if path is not None]
+    for what, key in (("certificates", "out"), ("picture", "plot")):
+        pairs += [] if report[key] is None else [(what, report[key])]
     print_pairs(pairs)
     print_table(
         ["radius", "certified accuracy"],

@@ -8,19 +8,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bdnn.cli.console import print_json, print_table
-from bdnn.cli.options import DataArgument, HeaderOption, JsonOption, ModelArgument, TargetOption
+from bdnn import limits
+from bdnn.cli.console import print_table
+from bdnn.cli.options import options
+from bdnn.cli.options.data import LabelledTable, ModelArgument
+from bdnn.cli.options.output import Answer
 
 if TYPE_CHECKING:
-    from bdnn.checker import CheckedModel, Samples
+    from bdnn.checker import CheckedModel, Deadline, Samples
 
 _FALSE = 1
 
 
+@options
 def check(
     model: ModelArgument,
-    data: DataArgument,
-    target: TargetOption = None,
+    table: LabelledTable,
+    answer: Answer,
     rows: Annotated[
         int | None,
         typer.Option(
@@ -28,14 +32,18 @@ def check(
             show_default="the rows the file names, or all",
         ),
     ] = None,
-    header: HeaderOption = None,
     enumerate_networks: Annotated[
         bool,
         typer.Option(
             "--enumerate", help="Confirm the bound of a tiny model by trying all networks."
         ),
     ] = False,
-    as_json: JsonOption = False,
+    seconds: Annotated[
+        float,
+        typer.Option(
+            min=0.0, help="Time for all checks; what is not done by then is only claimed."
+        ),
+    ] = limits.CHECKER_SECONDS,
 ) -> None:
     """Check every claim of a model file on the data it was trained on.
 
@@ -43,53 +51,41 @@ def check(
     exact arithmetic. Every claim is proven, claimed (nothing contradicts it, but it rests on the
     word of a solver) or false. The exit code is 1 if any claim is false.
     """
-    from bdnn.checker import read_model
-    from bdnn.checker.report import check_model, training_rows
+    from bdnn.checker import Deadline, check_model, read_model, training_samples
 
+    deadline = Deadline(seconds)
     checked = read_model(model)
-    samples = _samples(checked, data, target, header)
-    chosen = samples.chosen(training_rows(checked, len(samples.features), rows))
-    claims = check_model(checked, chosen, enumerate_networks=enumerate_networks)
+    samples = training_samples(checked, _samples(checked, table, deadline), rows)
+    claims = check_model(checked, samples, enumerate_networks=enumerate_networks, deadline=deadline)
     counts = Counter(claim.verdict for claim in claims)
-    if as_json:
-        print_json(
-            {
-                "model": str(model),
-                "data": data,
-                "rows": len(chosen.features),
-                "proven": counts["proven"],
-                "claimed": counts["claimed"],
-                "false": counts["false"],
-                "claims": [vars(claim) for claim in claims],
-            }
-        )
-    else:
+    verdicts = {name: counts[name] for name in ("proven", "claimed", "false")}
+
+    def show() -> None:
         lines = [[claim.name, claim.verdict, claim.detail] for claim in claims]
         print_table(["claim", "verdict", "what was found"], lines)
-        typer.echo(
-            f"{counts['proven']} proven, {counts['claimed']} claimed, {counts['false']} false"
-        )
+        typer.echo(", ".join(f"{count} {name}" for name, count in verdicts.items()))
+
+    facts = {"model": str(model), "data": table.data, "rows": len(samples), **verdicts}
+    answer.show({**facts, "claims": [vars(claim) for claim in claims]}, show)
     if counts["false"]:
         raise typer.Exit(_FALSE)
 
 
-def _samples(model: CheckedModel, data: str, target: str | None, header: bool | None) -> Samples:
+def _samples(model: CheckedModel, table: LabelledTable, deadline: Deadline) -> Samples:
     from bdnn import datasets
-    from bdnn.checker import read_csv
-    from bdnn.checker.table import make_samples
-    from bdnn.errors import DataError
+    from bdnn.checker import make_samples, read_csv
+    from bdnn.cli.source import builtin, check_exists
 
-    if data in datasets.names():
-        dataset = datasets.load(data)
-        if target not in (None, dataset.target_name):
-            raise DataError(
-                f"the built-in data set {data} has the target {dataset.target_name!r}, got "
-                f"--target {target!r}: leave it out."
-            )
-        return make_samples(model, dataset.X.tolist(), dataset.y.tolist())
-    if not Path(data).exists():
-        raise DataError(
-            f"there is no file {data!r} and no built-in data set of that name: give a CSV file or "
-            f"one of {', '.join(datasets.names())}."
+    if table.data in datasets.names():
+        dataset = builtin(table)
+        return make_samples(
+            model,
+            zip(dataset.X.tolist(), dataset.y.tolist(), strict=True),
+            names=dataset.feature_names,
+            target=dataset.target_name,
+            deadline=deadline,
         )
-    return read_csv(model, Path(data), target=target, header=header)
+    check_exists(table.data)
+    return read_csv(
+        model, Path(table.data), target=table.target, header=table.header, deadline=deadline
+    )

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from bdnn.cli.console import print_json, print_table
-from bdnn.cli.options import JsonOption
+from typing import Any
+
+from bdnn.cli.console import print_table
+from bdnn.cli.options import options
+from bdnn.cli.options.output import Answer
 
 
-def datasets(as_json: JsonOption = False) -> None:
+@options
+def datasets(answer: Answer) -> None:
     """List the built-in data sets with size, source and licence."""
     from bdnn.datasets import describe
 
     records = describe()
-    if as_json:
-        print_json({"datasets": records})
-        return
+    answer.show({"datasets": records}, lambda: _print(records))
+
+
+def _print(records: list[dict[str, Any]]) -> None:
     print_table(
         ["name", "rows", "attributes", "classes", "offline", "source", "licence"],
         [

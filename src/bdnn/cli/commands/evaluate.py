@@ -6,74 +6,77 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from bdnn.cli.console import note, percent, print_json, print_pairs, print_table
-from bdnn.cli.options import DataArgument, HeaderOption, JsonOption, ModelArgument, TargetOption
-from bdnn.errors import DataError
+from bdnn.cli.console import number, percent, print_pairs, print_table
+from bdnn.cli.options import options
+from bdnn.cli.options.data import LabelledTable, ModelArgument
+from bdnn.cli.options.output import Answer
+from bdnn.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from bdnn.activation import FloatArray
-    from bdnn.export.json import ModelRecord
+    from bdnn.model_file import ModelRecord
+    from bdnn.network.activation import FloatArray
 
 
-def evaluate(
-    model: ModelArgument,
-    data: DataArgument,
-    target: TargetOption = None,
-    header: HeaderOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@options
+def evaluate(model: ModelArgument, table: LabelledTable, answer: Answer) -> None:
     """Compare a model's answers with the labels of DATA.
 
     Prints accuracy, the loss that training minimises, precision, recall and F1 of every class, and
     the confusion matrix; of a regressor R2 and the errors' root mean square and mean size.
     """
-    from bdnn.cli.model import read_record
-    from bdnn.cli.regression import evaluate_regressor
     from bdnn.cli.source import model_samples
+    from bdnn.model_file import read_model
 
-    record = read_record(model)
-    X, y, notes = model_samples(record, data, target=target, header=header)
-    if record.kind == "regressor":
-        evaluate_regressor(record, X, y, notes, model=model, data=data, as_json=as_json)
-        return
-    _check_known(record, y)
-    for text in notes:
-        note(text)
-    report = _report(record, X, y)
-    if as_json:
-        print_json({"model": str(model), "data": data, **report, "notes": notes})
-    else:
-        _print_report(report)
+    record = read_model(model)
+    X, y, notes = model_samples(record, table)
+    judge, show = _JUDGES[record.model.kind]
+    report = judge(record, X, y)
+    answer.tell(notes)
+    facts = {"model": str(model), "data": table.data, **report, "notes": notes}
+    answer.show(facts, lambda: show(report))
 
 
-def _check_known(record: ModelRecord, y: NDArray[np.generic]) -> None:
-    unknown = next((label for label in y.tolist() if label not in record.classes), None)
-    if unknown is not None:
-        raise DataError(
-            f"the label {unknown!r} is no class of the model, which knows "
-            f"{', '.join(map(repr, record.classes))}: check --target."
+def _errors(record: ModelRecord, X: FloatArray, y: NDArray[np.generic]) -> dict[str, Any]:
+    """Compare a regressor's answers with the targets."""
+    from bdnn.cli.summary import errors_of
+
+    n_outputs = record.model.network.architecture.n_outputs
+    if n_outputs > 1:
+        raise UnsupportedFeatureError(
+            f"the model predicts {n_outputs} numbers and DATA has one target: use 'bdnn predict' "
+            "and compare in Python."
         )
+    return {"rows": len(y), **errors_of(y, record.model.predict(X)[:, 0].astype(float))}
+
+
+def _print_errors(report: dict[str, Any]) -> None:
+    pairs = [("R2", "r2"), ("RMSE", "rmse"), ("MAE", "mae")]
+    rows = ("rows", str(report["rows"]))
+    print_pairs([rows, *((name, number(report[key])) for name, key in pairs)])
 
 
 def _report(record: ModelRecord, X: FloatArray, y: NDArray[np.generic]) -> dict[str, Any]:
+    """Compare a classifier's answers with the labels."""
     import numpy as np
 
-    from bdnn.cli.model import classify, labels_of
+    from bdnn.cli.model import check_labels
 
-    labels = labels_of(record)
+    labels = record.model.labels
+    check_labels(record, y)
     is_true = y[:, None] == labels
-    is_said = classify(record, X)[:, None] == labels
+    is_said = record.model.predict(X)[:, None] == labels
     confusion = is_true.astype(int).T @ is_said.astype(int)
-    outputs = record.network.outputs(record.scaler.transform(X))
+    outputs = record.model.network.outputs(record.model.inputs(X))
     return {
         "rows": len(y),
         "accuracy": float(np.trace(confusion) / len(y)),
         "loss": int(np.count_nonzero(outputs != is_true)),
         "classes": [
-            {"class": label, **_scores(confusion, k)} for k, label in enumerate(record.classes)
+            {"class": label, **_scores(confusion, k)}
+            for k, label in enumerate(record.model.classes)
         ],
         "confusion": confusion.tolist(),
     }
@@ -121,3 +124,7 @@ def _print_report(report: dict[str, Any]) -> None:
             for name, row in zip(names, report["confusion"], strict=True)
         ],
     )
+
+
+# How a kind of model is compared with a table, and how that is shown.
+_JUDGES = {"classifier": (_report, _print_report), "regressor": (_errors, _print_errors)}

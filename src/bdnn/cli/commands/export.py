@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bdnn.cli.console import print_json, print_pairs
-from bdnn.cli.options import JsonOption, ModelArgument
+from bdnn.cli.console import print_pairs
+from bdnn.cli.options import options
+from bdnn.cli.options.data import ModelArgument
+from bdnn.cli.options.output import Output
 from bdnn.errors import ModelError
 
 if TYPE_CHECKING:
     from bdnn.export.c import CExport
-    from bdnn.export.json import ModelRecord
+    from bdnn.model import Model
 
 _FORMATS = {"c": ".h", "onnx": ".onnx", "rules": ".txt"}
 _DIFFERENT = 1
 
 
+@options
 def export(
     model: ModelArgument,
+    output: Output,
     to: Annotated[str, typer.Option("--to", help="c, onnx or rules.")] = "c",
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Where to write.", show_default="beside the model"),
-    ] = None,
     name: Annotated[
         str | None,
         typer.Option(help="C: before every name.", show_default="that of the file"),
@@ -67,33 +66,34 @@ def export(
         int,
         typer.Option(
             metavar="N",
-            help="Run the export beside Python on so many random and boundary inputs each.",
+            help="Run the export beside Python on N random, boundary and extreme inputs each.",
         ),
     ] = 0,
-    as_json: JsonOption = False,
 ) -> None:
-    """Write a model for a device or another runtime.
+    """Write a model for a device or another runtime, beside the model if --out is not given.
 
     C is one C99 header without allocation or dependencies whose every answer equals Python's; with
     integer weights and inputs it has no floating point.
     """
-    from bdnn.cli.model import read_classifier, read_record
-    from bdnn.cli.output import check_writable, write_text
+    from bdnn.cli.model import read_classifier
+    from bdnn.files import check_writable, write_whole
+    from bdnn.model_file import read_model
 
     if to not in _FORMATS:
         raise ModelError(f"--to must be {', '.join(_FORMATS)}, got {to!r}: choose one of these.")
-    target = out or model.with_suffix(_FORMATS[to])
-    if target == model:
+    target = output.out or model.with_suffix(_FORMATS[to])
+    if target == model or (target.exists() and model.exists() and target.samefile(model)):
         raise ModelError(f"{target} is the model itself: give another --out.")
     check_writable(target)
-    record = read_record(model) if to == "rules" else read_classifier(model)
+    record = read_model(model) if to == "rules" else read_classifier(model)
     facts: dict[str, Any] = {"model": str(model), "to": to, "out": str(target)}
     if to == "c":
         from bdnn.export.c import export_c
         from bdnn.export.c.text import make_name
 
         header = export_c(
-            record,
+            record.model,
+            data=record.certificate.get("data"),
             name=name or make_name(target.stem),
             input=input_,
             per_unit=_count(per_unit),
@@ -102,29 +102,27 @@ def export(
             tests=self_test,
             main=main,
         )
-        facts |= _measure(record, header, verify)
-        write_text(target, header.text)
+        facts |= _measure(record.model, header, verify)
+        write_whole(target, header.text)
     elif to == "onnx":
         from bdnn.export.onnx import differences, to_onnx
 
-        content = to_onnx(record)
+        content = to_onnx(record.model)
         facts["bytes"] = len(content)
         if verify:
-            facts["differences"] = differences(record, content, verify)
-        target.write_bytes(content)
+            facts["differences"] = differences(record.model, content, verify)
+        write_whole(target, content)
     else:
         from bdnn.export.rules import to_rules
 
-        write_text(target, to_rules(record) + "\n")
-    if as_json:
-        print_json(facts)
-    else:
-        print_pairs((key.replace("_", " "), str(value)) for key, value in facts.items())
+        write_whole(target, to_rules(record.model) + "\n")
+    pairs = [(key.replace("_", " "), str(value)) for key, value in facts.items()]
+    output.show(facts, lambda: print_pairs(pairs))
     if facts.get("differences"):
         raise typer.Exit(_DIFFERENT)
 
 
-def _measure(record: ModelRecord, header: CExport, verify: int) -> dict[str, Any]:
+def _measure(model: Model, header: CExport, verify: int) -> dict[str, Any]:
     """What is known of a header: inputs, arithmetic, size, differences from Python."""
     from bdnn.export.c.compiler import count_differences, measure
 
@@ -138,8 +136,8 @@ def _measure(record: ModelRecord, header: CExport, verify: int) -> dict[str, Any
         "measured": "estimated, for want of a compiler" if size is None else size.target,
     }
     if verify:
-        facts["differences"] = count_differences(record, header, verify)
-        facts["compared_inputs"] = f"{verify} random and {verify} boundary"
+        facts["differences"] = count_differences(model, header, verify)
+        facts["compared_inputs"] = f"{verify} random, {verify} boundary, {verify} extreme"
     return facts
 
 

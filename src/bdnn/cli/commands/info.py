@@ -4,24 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bdnn.cli.console import percent, print_json, print_pairs
-from bdnn.cli.options import JsonOption, ModelArgument
-from bdnn.errors import ModelFileError
+from bdnn.cli.console import percent, print_pairs
+from bdnn.cli.options import options
+from bdnn.cli.options.data import ModelArgument
+from bdnn.cli.options.output import Answer
 
 if TYPE_CHECKING:
-    from bdnn.export.json import ModelRecord
+    from bdnn.model_file import ModelRecord
 
 
-def info(model: ModelArgument, as_json: JsonOption = False) -> None:
+@options
+def info(model: ModelArgument, answer: Answer) -> None:
     """Show a model's network, size, training settings and result."""
-    from bdnn.cli.model import read_record
+    from bdnn.model_file import read_model
 
-    record = read_record(model)
+    record = read_model(model)
     facts = _facts(record)
-    if as_json:
-        print_json({"model": str(model), **facts})
-    else:
-        _print_facts(record, facts)
+    answer.show({"model": str(model), **facts}, lambda: _print_facts(record, facts))
 
 
 def _facts(record: ModelRecord) -> dict[str, Any]:
@@ -29,17 +28,12 @@ def _facts(record: ModelRecord) -> dict[str, Any]:
     from bdnn.export.rules import is_small, to_rules
     from bdnn.training.result import TrainingResult
 
-    shape = record.network.architecture
+    shape = record.model.network.architecture
     encoding = encoding_of(record)
-    try:
-        # Read as the estimator reads it, so that no key is missing below.
-        result = TrainingResult.from_dict(record.result)
-    except (KeyError, TypeError) as error:
-        raise ModelFileError(
-            f"the model file holds a result that cannot be read ({error}): save the model again."
-        ) from error
+    # Read as the estimator reads it, so that no key is missing below.
+    result = TrainingResult.from_dict(record.result)
     return {
-        "kind": record.kind,
+        "kind": record.model.kind,
         "network": str(shape),
         "features": shape.n_features,
         "hidden": list(shape.hidden),
@@ -48,14 +42,14 @@ def _facts(record: ModelRecord) -> dict[str, Any]:
         "thresholds": shape.thresholds,
         "ties": shape.ties,
         "activation": [shape.activation_of(k).name for k in range(len(shape.hidden))],
-        "size_bits": int(record.network.size_bits),
-        "scale": record.scaler.kind,
-        "classes": list(record.classes),
-        "feature_names": list(record.feature_names or encoding.feature_names),
+        "size_bits": int(record.model.network.size_bits),
+        "scale": record.model.encoder.kind,
+        "classes": list(record.model.classes),
+        "feature_names": list(record.model.names or encoding.feature_names),
         "target": encoding.target,
         "data": record.extra.get("data"),
         "settings": {key: value for key, value in record.settings.items() if value is not None},
-        "rules": to_rules(record) if is_small(record.network) else None,
+        "rules": to_rules(record.model) if is_small(record.model.network) else None,
         # The history is in the file for who wants to plot it; here its length says enough.
         "result": {**result.to_dict(), "gap": result.gap, "history": len(result.history)},
     }
@@ -67,7 +61,7 @@ def _print_facts(record: ModelRecord, facts: dict[str, Any]) -> None:
     solver = f", {result['solver']}" if result["solver"] else ""
     print_pairs(
         [
-            ("network", record.network.describe()),
+            ("network", record.model.network.describe()),
             ("inputs", ", ".join(facts["feature_names"])),
             ("scaling", facts["scale"] or "none"),
             ("target", facts["target"] or "unknown"),

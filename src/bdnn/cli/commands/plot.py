@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bdnn.cli.console import note, print_json, print_pairs
-from bdnn.cli.options import HeaderOption, JsonOption, ModelArgument, TargetOption
+from bdnn.cli.console import print_pairs
+from bdnn.cli.options import options
+from bdnn.cli.options.data import LabelledTable, ModelArgument
+from bdnn.cli.options.output import Output
 from bdnn.errors import DataError, ModelError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from bdnn.export.json import ModelRecord
+    from bdnn.model_file import ModelRecord
 
 # Which options belong to which picture.
 _OPTIONS = {
@@ -25,19 +26,22 @@ _OPTIONS = {
 }
 
 
+@dataclass(frozen=True)
+class Drawn(LabelledTable):
+    """Rows to draw, if any."""
+
+    data: Annotated[
+        str,
+        typer.Argument(metavar="[DATA]", help="For regions: rows to draw.", show_default=False),
+    ] = ""
+
+
+@options
 def plot(
     model: ModelArgument,
-    data: Annotated[
-        str | None,
-        typer.Argument(metavar="[DATA]", help="For regions: rows to draw.", show_default=False),
-    ] = None,
+    table: Drawn,
+    output: Output,
     what: Annotated[str, typer.Option(help="progress, weights or regions.")] = "progress",
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Where to write: .png, .pdf or .svg.", show_default="MODEL.png"
-        ),
-    ] = None,
     layer: Annotated[
         int | None, typer.Option(help="Of the weights, from 1.", show_default="1")
     ] = None,
@@ -51,29 +55,34 @@ def plot(
             help="Regions of which two, for example age,income.", show_default="first two"
         ),
     ] = None,
-    target: TargetOption = None,
-    header: HeaderOption = None,
-    as_json: JsonOption = False,
 ) -> None:
-    """Draw a model: loss and bound against time, weights, or decision regions of two features."""
-    from bdnn.cli.model import read_classifier, read_record
-    from bdnn.cli.output import check_picture
+    """Draw a model: loss and bound against time, weights, or decision regions of two features.
 
-    given = {"DATA": data, "--layer": layer, "--shape": shape, "--features": features}
-    given |= {"--target": target, "--header": header}
-    _check_options(what, [name for name, value in given.items() if value is not None])
-    path = model.with_suffix(".png") if out is None else out
+    Writes a .png, .pdf or .svg as --out ends, or else MODEL.png.
+    """
+    from bdnn.cli.model import read_classifier
+    from bdnn.cli.output import check_picture, write_picture
+    from bdnn.model_file import read_model
+
+    given = [
+        ("DATA", table.data or None),
+        ("--target", table.target),
+        ("--header", table.header),
+        ("--layer", layer),
+        ("--shape", shape),
+        ("--features", features),
+    ]
+    _check_options(what, [name for name, value in given if value is not None])
+    path = output.out or model.with_suffix(".png")
     check_picture(path, "--out")
-    record = read_classifier(model) if what == "regions" else read_record(model)
+    record = read_classifier(model) if what == "regions" else read_model(model)
     if what == "regions":
-        figure = _regions(record, data, features, target=target, header=header)
+        figure = _regions(record, table, features, output)
     else:
         figure = _picture(record, what, layer=layer, shape=shape)
-    figure.savefig(path, dpi=150)
-    if as_json:
-        print_json({"model": str(model), "what": what, "out": str(path)})
-    else:
-        print_pairs([("picture", what), ("saved", str(path))])
+    write_picture(path, figure)
+    facts = {"model": str(model), "what": what, "out": str(path)}
+    output.show(facts, lambda: print_pairs([("picture", what), ("saved", str(path))]))
 
 
 def _check_options(what: str, given: list[str]) -> None:
@@ -92,8 +101,7 @@ def _picture(record: ModelRecord, what: str, *, layer: int | None, shape: str | 
 
     if what == "progress":
         return plot_progress(TrainingResult.from_dict(record.result)).figure  # type: ignore[return-value]
-    named = SimpleNamespace(network_=record.network, input_names_=record.feature_names)
-    return plot_weights(named, layer=1 if layer is None else layer, shape=_parsed(shape))
+    return plot_weights(record.model, layer=1 if layer is None else layer, shape=_parsed(shape))
 
 
 def _parsed(shape: str | None) -> tuple[int, int] | None:
@@ -105,24 +113,17 @@ def _parsed(shape: str | None) -> tuple[int, int] | None:
     return int(height), int(width)
 
 
-def _regions(record: ModelRecord, data: str | None, features: str | None, **options: Any) -> Figure:
-    from bdnn.cli.model import classify, labels_of
+def _regions(record: ModelRecord, table: Drawn, features: str | None, output: Output) -> Figure:
     from bdnn.cli.source import model_samples
     from bdnn.plotting import plot_decision_regions
 
-    X, y, notes = model_samples(record, str(data), **options)
-    classifier = SimpleNamespace(
-        predict=lambda rows: classify(record, rows),
-        classes_=labels_of(record),
-        input_names_=record.feature_names,
-    )
+    X, y, notes = model_samples(record, table)
     chosen: list[int | str] = [0, 1]
     if features is not None:
         words = [word.strip() for word in features.split(",")]
         # A number counts from 1, as the places of columns do, unless it is a name.
-        known = record.feature_names or ()
+        known = record.model.names or ()
         chosen = [int(w) - 1 if w.isdecimal() and w not in known else w for w in words]
-    figure = plot_decision_regions(classifier, X, y, features=chosen).figure
-    for text in notes:
-        note(text)
+    figure = plot_decision_regions(record.model, X, y, features=chosen).figure
+    output.tell(notes)
     return figure  # type: ignore[return-value]

@@ -2,74 +2,42 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from pathlib import Path
-from typing import Annotated, Any
-
 import typer
 
-from bdnn.cli.console import note, print_json
-from bdnn.cli.options import DataArgument, HeaderOption, JsonOption, ModelArgument
+from bdnn.cli.options import options
+from bdnn.cli.options.data import ModelArgument, Table
+from bdnn.cli.options.output import Output
 
 
-def predict(
-    model: ModelArgument,
-    data: DataArgument,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Where to write the classes.", show_default="standard output"
-        ),
-    ] = None,
-    header: HeaderOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@options
+def predict(model: ModelArgument, table: Table, output: Output) -> None:
     """Predict the class of every row of DATA, or the number if the model is a regressor.
 
-    Writes a CSV with the one column 'prediction'. DATA may have its columns in another order and
-    further ones, which are ignored.
+    Writes a CSV with the one column 'prediction' to standard output, or to a file. DATA may have
+    its columns in another order and further ones, which are ignored.
     """
-    from bdnn.cli.output import check_writable, write_text
-
-    if out is not None:
-        check_writable(out)
-    from bdnn.cli.model import classify, read_record
-    from bdnn.cli.regression import estimate
+    from bdnn.cli.output import as_csv
     from bdnn.cli.source import model_features
+    from bdnn.files import write_whole
+    from bdnn.model_file import read_model
 
-    record = read_record(model)
-    X, notes = model_features(record, data, header)
-    for text in notes:
-        note(text)
-    found = estimate(record, X) if record.kind == "regressor" else classify(record, X)[:, None]
-    labels = found[:, 0].tolist() if found.shape[1] == 1 else found.tolist()
-    if out is not None:
-        write_text(out, _as_csv(labels))
-    if as_json:
-        print_json(
-            {
-                "model": str(model),
-                "data": data,
-                "rows": len(labels),
-                "predictions": labels,
-                "out": None if out is None else str(out),
-                "notes": notes,
-            }
-        )
-    elif out is None:
-        typer.echo(_as_csv(labels), nl=False)
-    else:
-        typer.echo(f"{len(labels)} predictions written to {out}")
-
-
-def _as_csv(labels: list[Any]) -> str:
-    """Write one column of answers, or one per output of a regressor that has several."""
-    rows = [label if isinstance(label, list) else [label] for label in labels]
-    width = max(map(len, rows), default=1)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    numbers = [""] if width == 1 else [f"_{place + 1}" for place in range(width)]
-    writer.writerow([f"prediction{number}" for number in numbers])
-    writer.writerows(rows)
-    return text.getvalue()
+    record = read_model(model)
+    X, notes = model_features(record, table)
+    output.tell(notes)
+    found = record.model.predict(X)
+    columns = found.reshape(len(found), -1)
+    width = columns.shape[1]
+    names = ["prediction"] if width == 1 else [f"prediction_{j + 1}" for j in range(width)]
+    text = as_csv(names, columns.tolist())
+    if output.out is not None:
+        write_whole(output.out, text)
+    facts = {
+        "model": str(model),
+        "data": table.data,
+        "rows": len(columns),
+        "predictions": (columns[:, 0] if width == 1 else columns).tolist(),
+        "out": output.place,
+        "notes": notes,
+    }
+    written = f"{len(columns)} predictions written to {output.out}\n"
+    output.show(facts, lambda: typer.echo(text if output.out is None else written, nl=False))

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from bdnn.cli.console import print_json, print_table
-from bdnn.cli.options import JsonOption
+from bdnn.cli.console import print_table
+from bdnn.cli.options import options
+from bdnn.cli.options.output import Answer
 
 
-def solvers(as_json: JsonOption = False) -> None:
+@options
+def solvers(answer: Answer) -> None:
     """List the solvers with version and abilities, without starting any."""
     entries = _entries()
-    if as_json:
-        print_json({"solvers": entries})
-        return
+    answer.show({"solvers": entries}, lambda: _print(entries))
+
+
+def _print(entries: list[dict[str, Any]]) -> None:
     print_table(
         ["name", "version", "features"],
         [

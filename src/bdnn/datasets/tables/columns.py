@@ -7,16 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bdnn.activation import BoolArray, FloatArray
+from bdnn import limits
 from bdnn.datasets.tables.layout import NUMERIC_SHARE, read_number
 from bdnn.datasets.tables.table import Table, list_names
 from bdnn.errors import DataError
+from bdnn.network.activation import BoolArray, FloatArray
 
 # More different texts than this are names or remarks, not categories.
 _MOST_CATEGORIES = 200
 _MOST_ROWS = 6
-# Squares of larger numbers overflow; no measurement needs them.
-_LARGEST = 1e100
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,10 @@ def list_rows(rows: BoolArray) -> str:
 def refuse_huge(table: Table, column: int) -> None:
     """Raise an error that names the rows with an infinite or enormous number, if there are any."""
     size = np.abs(table.numbers[:, column])
-    for is_bad, what in ((np.isinf(size), "infinite"), (size > _LARGEST, f"beyond {_LARGEST:g}")):
+    for is_bad, what in (
+        (np.isinf(size), "infinite"),
+        (size > limits.LARGEST_INPUT, f"beyond {limits.LARGEST_INPUT:g}"),
+    ):
         if is_bad.any():
             raise DataError(
                 f"column {table.names[column]!r} of {table.source} is {what} in "

@@ -8,10 +8,10 @@ from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
-from bdnn.activation import FloatArray
 from bdnn.datasets.tables.columns import ColumnCode, encode_column, is_text_column, learn_column
 from bdnn.datasets.tables.table import Table, list_names
 from bdnn.errors import DataError, ModelError, ModelFileError
+from bdnn.network.activation import FloatArray
 
 MissingRule = Literal["mean", "median", "most-frequent"]
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
 
+from bdnn import limits
+from bdnn.checker.files import read_rows
 from bdnn.errors import DataError
 
 # From the least to the most likely to occur inside a field: with a decimal comma both ';' and ','
@@ -66,14 +68,6 @@ def open_text(data: bytes) -> io.TextIOWrapper:
     return io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
 
 
-def read_rows(data: bytes, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number of lines read so far and the fields of every row that is not blank."""
-    reader = csv.reader(open_text(data), delimiter=delimiter)
-    for row in reader:
-        if len(row) > 1 or (row and row[0].strip()):
-            yield reader.line_num, row
-
-
 def find_layout(data: bytes, source: str, header: bool | None = None) -> Layout:
     """Find separator and header from the first rows.
 
@@ -85,15 +79,17 @@ def find_layout(data: bytes, source: str, header: bool | None = None) -> Layout:
     header : bool, optional
         Whether there is a header; found out if not given.
     """
-    samples = {
-        delimiter: list(islice(read_rows(data, delimiter), _SAMPLE_ROWS))
-        for delimiter in _DELIMITERS
-    }
+    samples = {delimiter: _first_rows(data, delimiter) for delimiter in _DELIMITERS}
     delimiter = max(_DELIMITERS, key=lambda candidate: _fitness(samples[candidate]))
     rows = samples[delimiter]
     if not rows:
         raise DataError(f"{source} is empty: give a file with rows of data.")
     cells = [row for _, row in rows]
+    if len(cells[0]) > limits.COLUMNS:
+        raise DataError(
+            f"{source} has {len(cells[0])} columns, more than the {limits.COLUMNS} that are read: "
+            "check its separator, or leave columns out."
+        )
     if header is None:
         header = _has_header(cells)
     if not header:
@@ -101,6 +97,17 @@ def find_layout(data: bytes, source: str, header: bool | None = None) -> Layout:
     if len(cells) == 1:
         raise DataError(f"{source} has a header but no rows of data: give a file with rows.")
     return Layout(delimiter, _header_names(cells[0], source), True, rows[0][0])
+
+
+def _first_rows(data: bytes, delimiter: str) -> list[tuple[int, list[str]]]:
+    """Some rows as a separator cuts them, fewer where it cuts them into very many cells."""
+    rows, n_cells = [], 0
+    for row in islice(read_rows(open_text(data), delimiter), _SAMPLE_ROWS):
+        rows.append(row)
+        n_cells += len(row[1])
+        if n_cells > limits.COLUMNS * _SAMPLE_ROWS:
+            break
+    return rows
 
 
 def _fitness(rows: Sequence[tuple[int, list[str]]]) -> tuple[bool, int]:
@@ -153,7 +160,7 @@ def _position_names(n_columns: int) -> tuple[str, ...]:
 
 def _header_names(cells: Sequence[str], source: str) -> tuple[str, ...]:
     names = tuple(cell.strip() or f"column {j}" for j, cell in enumerate(cells, start=1))
-    twice = next((name for j, name in enumerate(names) if name in names[:j]), None)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise DataError(
             f"{source} has two columns of the name {twice!r}: give every column its own name."

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.activation import BoolArray, FloatArray
 from bdnn.datasets.dataset import Dataset
 from bdnn.datasets.tables.columns import ColumnCode, is_text_column, list_rows, refuse_huge
 from bdnn.datasets.tables.encoding import Encoding
 from bdnn.datasets.tables.table import Table
 from bdnn.errors import DataError
+from bdnn.network.activation import BoolArray, FloatArray
 
 # Beyond this, doubles no longer hold every whole number.
 _LARGEST_LABEL = 2.0**53

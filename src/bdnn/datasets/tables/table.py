@@ -14,10 +14,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.activation import BoolArray, FloatArray
+from bdnn import limits
+from bdnn.checker.files import open_table, read_rows
 from bdnn.datasets.dataset import Dataset
-from bdnn.datasets.tables.layout import Layout, find_layout, open_text, read_number, read_rows
+from bdnn.datasets.tables.layout import Layout, find_layout, open_text, read_number
 from bdnn.errors import DataError
+from bdnn.network.activation import BoolArray, FloatArray
 
 _BLOCK_ROWS = 16384
 _MOST_NAMES = 12
@@ -148,26 +150,23 @@ def list_names(names: Sequence[str]) -> str:
 
 def _read_bytes(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open_table(path) as file:
             start = file.read(65536)
             # A binary file is told by its first bytes, before gigabytes of it are read.
             _check_text(start, path)
             data = start + file.read()
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise DataError(f"{path.name} is a damaged gzip file: get it again.") from error
     except OSError as error:
         raise DataError(
             f"cannot read {path}: {error.strerror or error}: give the path of a CSV file."
         ) from error
-    if data[:2] == b"\x1f\x8b":
-        try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataError(f"{path.name} is a damaged gzip file: get it again.") from error
     _check_text(data, path)
     return data
 
 
 def _check_text(data: bytes, path: Path) -> None:
-    if data[:2] != b"\x1f\x8b" and b"\0" in data:
+    if b"\0" in data:
         raise DataError(f"{path.name} is not a text file: give a CSV file in UTF-8.")
 
 
@@ -175,7 +174,7 @@ def _parse(data: bytes, source: str, header: bool | None) -> Table:
     layout = find_layout(data, source, header)
 
     def rows() -> Iterator[list[str]]:
-        every = (row for _, row in read_rows(data, layout.delimiter))
+        every = (row for _, row in read_rows(open_text(data), layout.delimiter))
         return islice(every, int(layout.header), None)
 
     numbers = _parse_fast(data, layout)
@@ -192,18 +191,31 @@ def _no_text(numbers: FloatArray) -> BoolArray:
 
 def _parse_fast(data: bytes, layout: Layout) -> FloatArray | None:
     """Read a file of numbers only, without making an object of any cell; None for other files."""
+    if not _has_short_lines(data):
+        return None
     try:
         numbers: FloatArray = np.loadtxt(
             open_text(data),
             delimiter=layout.delimiter,
             skiprows=layout.skip,
             comments=None,
-            quotechar='"',
+            # Without quotes a row is a line, whose length is bounded.
+            quotechar=None,
             ndmin=2,
         )
     except ValueError:
         return None
     return numbers if numbers.shape[1] == len(layout.names) else None
+
+
+def _has_short_lines(data: bytes) -> bool:
+    """Tell whether no line is longer than a row may be."""
+    size = limits.ROW_CHARACTERS
+    ends = (
+        max(data.rfind(b"\n", first, first + size), data.rfind(b"\r", first, first + size))
+        for first in range(0, len(data) - size, size // 2)
+    )
+    return all(end >= 0 for end in ends)
 
 
 def _parse_cells(

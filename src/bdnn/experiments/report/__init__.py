@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from bdnn.experiments.numbers import Rows
 from bdnn.experiments.report.contents import Contents, gather
 from bdnn.experiments.report.html import to_html
 from bdnn.experiments.report.markdown import to_markdown
+from bdnn.files import write_whole
 
 __all__ = ["write_report"]
 
@@ -40,15 +40,8 @@ def write_report(
             stem = re.sub(r"[^\w-]+", "-", section.experiment.name)
             path = f"{FIGURES}/{stem}-{number}.svg"
             (folder / FIGURES).mkdir(exist_ok=True)
-            _write(folder / path, drawing)
+            write_whole(folder / path, drawing)
             paths[-1].append(path)
-    _write(folder / MARKDOWN, to_markdown(contents, paths))
-    _write(folder / HTML, to_html(contents))
+    write_whole(folder / MARKDOWN, to_markdown(contents, paths))
+    write_whole(folder / HTML, to_html(contents))
     return contents
-
-
-def _write(path: Path, text: str) -> None:
-    """Write under another name and rename, so that a killed run leaves no half page."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.activation import FloatArray
 from bdnn.errors import UnsupportedFeatureError
-from bdnn.export.boundary import boundary_inputs, random_inputs
+from bdnn.export.boundary import boundary_inputs, extreme_inputs, random_inputs
 from bdnn.export.c.header import CExport
-from bdnn.export.json import ModelRecord
+from bdnn.model import Model
+from bdnn.network.activation import FloatArray
 
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic")
 _NATIVE = ("gcc", "clang", "cc")
@@ -118,17 +118,18 @@ def run_compiled(
     return np.split(classes, np.cumsum(counts)[:-1])
 
 
-def count_differences(record: ModelRecord, export: CExport, count: int) -> int:
-    """Compare a compiled header with Python on random inputs and on as many at boundaries."""
+def count_differences(model: Model, export: CExport, count: int) -> int:
+    """Compare a compiled header with Python on so many random, boundary and extreme inputs."""
     rng = np.random.default_rng(0)
     X = np.concatenate(
         [
-            random_inputs(record.scaler, export.inputs, count, rng),
-            boundary_inputs(record.network, record.scaler, export.inputs, count, rng),
+            random_inputs(model.encoder, export.inputs, count, rng),
+            boundary_inputs(model.network, model.encoder, export.inputs, count, rng),
+            extreme_inputs(model.encoder, export.inputs, count, rng),
         ]
     )
     (classes,) = run_compiled([export], [X])
-    wanted = record.network.predict(export.inputs.scaled(X, record.scaler))
+    wanted = model.network.predict(export.inputs.scaled(X, model.encoder))
     return int(np.count_nonzero(classes != wanted))
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from bdnn.encoding.scaling import Scaler
 from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.export.c.planning.plan import Plan
 from bdnn.export.c.planning.planner import make_plan
@@ -15,8 +17,8 @@ from bdnn.export.c.writing.code import write_code
 from bdnn.export.c.writing.lines import Code
 from bdnn.export.c.writing.self_test import self_test
 from bdnn.export.inputs import InputFormat, choose_format
-from bdnn.export.json import ModelRecord, require_classifier
-from bdnn.stepwise import unrolled
+from bdnn.model import Model
+from bdnn.network.expansion import unrolled
 
 # A factor beyond this would make the difference from the shift a subnormal number that matters,
 # and those some processors flush to zero.
@@ -68,8 +70,9 @@ class CExport:
 
 
 def export_c(
-    record: ModelRecord,
+    model: Model,
     *,
+    data: Mapping[str, Any] | None = None,
     name: str = "model",
     input: str = "auto",
     per_unit: int | str | None = None,
@@ -82,7 +85,9 @@ def export_c(
 
     Parameters
     ----------
-    record : ModelRecord
+    model : Model
+    data : mapping, optional
+        Ranges and units of the training data, as the certificate of a model file has them.
     name : str
         Before every name in the header.
     input : str
@@ -103,18 +108,17 @@ def export_c(
     -------
     CExport
     """
-    require_classifier(record, "C export")
+    model.require_classifier("C export")
     check_name(name)
     if tests < 0 or (main and not tests):
         raise ModelError(f"main runs the self-test, got {tests} test vectors: ask for some.")
-    data = record.certificate.get("data", {})
-    inputs = choose_format(record.scaler, data, kind=input, per_unit=per_unit, limits=limits)
-    _check_scaler(record, inputs)
-    plan = make_plan(unrolled(record.network, "export to C"), record.scaler, inputs)
-    code = write_code(plan, record.scaler, inputs, name)
+    inputs = choose_format(model.encoder, data or {}, kind=input, per_unit=per_unit, limits=limits)
+    _check_scaler(model.encoder, inputs)
+    plan = make_plan(unrolled(model.network, "export to C"), model.encoder, inputs)
+    code = write_code(plan, model.encoder, inputs, name)
     is_real = code.needs_real or not inputs.is_integer
     opening = [
-        *_heading(record, inputs, name, code),
+        *_heading(model, inputs, name, code),
         f"#ifndef {name.upper()}_H",
         f"#define {name.upper()}_H",
         "",
@@ -123,10 +127,10 @@ def export_c(
     ]
     function = [
         "",
-        f"#define {name.upper()}_FEATURES {len(record.scaler.shift)}",
-        f"#define {name.upper()}_CLASSES {record.network.architecture.n_outputs}",
+        f"#define {name.upper()}_FEATURES {model.n_features}",
+        f"#define {name.upper()}_CLASSES {model.network.architecture.n_outputs}",
         "",
-        *(_class_names(record, name) if class_names else []),
+        *(_class_names(model, name) if class_names else []),
         *code.helpers,
         "/* Index of the class of a sample. */",
         f"static inline int {name}_predict(const {inputs.c_type} x[{name.upper()}_FEATURES])",
@@ -137,7 +141,7 @@ def export_c(
         "}",
         "",
     ]
-    tested = self_test(record, inputs, name, tests, labels=class_names, main=main) if tests else []
+    tested = self_test(model, inputs, name, tests, labels=class_names, main=main) if tests else []
     printing = ["#include <stdio.h>"] if main else []
     return CExport(
         _joined(*opening, *printing, *function, *tested, "#endif"),
@@ -156,10 +160,7 @@ def _joined(*lines: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _check_scaler(record: ModelRecord, inputs: InputFormat) -> None:
-    scaler = record.scaler
-    if len(record.classes) != record.network.architecture.n_outputs:
-        raise ModelError("the model does not have one class per output: save it again.")
+def _check_scaler(scaler: Scaler, inputs: InputFormat) -> None:
     if scaler.kind is None or inputs.kind == "scaled":
         return
     size = np.abs(scaler.factor)
@@ -170,9 +171,9 @@ def _check_scaler(record: ModelRecord, inputs: InputFormat) -> None:
         )
 
 
-def _heading(record: ModelRecord, inputs: InputFormat, name: str, code: Code) -> list[str]:
-    shape = record.network.architecture
-    names: Sequence[str] = record.feature_names or ()
+def _heading(model: Model, inputs: InputFormat, name: str, code: Code) -> list[str]:
+    shape = model.network.architecture
+    names: Sequence[str] = model.names or ()
     lines = [
         f"{name}.h: binarized network {shape}.",
         "",
@@ -180,7 +181,7 @@ def _heading(record: ModelRecord, inputs: InputFormat, name: str, code: Code) ->
         "class, from 0.",
     ]
     if inputs.kind == "scaled":
-        lines.append(f"Inputs are multiples of {record.scaler.step or 1.0!r} of scaled features.")
+        lines.append(f"Inputs are multiples of {model.encoder.step or 1.0!r} of scaled features.")
     elif inputs.is_integer:
         units = set(inputs.per_unit)
         each = f"1/{units.pop()}" if len(units) == 1 else "the fraction given with each"
@@ -190,7 +191,10 @@ def _heading(record: ModelRecord, inputs: InputFormat, name: str, code: Code) ->
             else "Inputs are whole numbers."
         )
     else:
-        lines.append("Inputs are finite numbers; NaN gives some class.")
+        lines += [
+            f"Inputs are numbers up to {inputs.largest:g} in size; others and NaN give some class.",
+            "Flags that flush subnormal numbers to zero, as -ffast-math does, make tiny inputs 0.",
+        ]
     if inputs.is_integer:
         low, high = min(r[0] for r in inputs.ranges), max(r[1] for r in inputs.ranges)
         lines.append(f"Answers equal those of the Python package for all inputs in {low}..{high}.")
@@ -215,7 +219,7 @@ def _heading(record: ModelRecord, inputs: InputFormat, name: str, code: Code) ->
         lines.append(f"x[{j}] {title}{unit}{span}")
     lines += [
         f"class {i}: {comment(str(label), 60)}"
-        for i, label in enumerate(record.classes[:_MOST_NAMES])
+        for i, label in enumerate(model.classes[:_MOST_NAMES])
     ]
     first, *rest = (line.rstrip() for line in lines)
     return [f"/* {first}", *(f"   {line}".rstrip() for line in rest), "*/"]
@@ -231,8 +235,8 @@ def _real_guard() -> list[str]:
     ]
 
 
-def _class_names(record: ModelRecord, name: str) -> list[str]:
-    labels = [f"    {string(str(label))}," for label in record.classes]
+def _class_names(model: Model, name: str) -> list[str]:
+    labels = [f"    {string(str(label))}," for label in model.classes]
     return [
         "/* Label of a class, empty for an index that is none. */",
         f"static inline const char *{name}_label(int index)",

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.activation import BoolArray, FloatArray
+from bdnn.network.activation import BoolArray, FloatArray
 
 IntArray = NDArray[np.int64]
+LevelArray = NDArray[np.uint8]
 
 # Codes of the threshold kinds: compiled code compares integers faster than strings.
 PER_UNIT, PER_LAYER, NO_THRESHOLD = 0, 1, 2
@@ -26,19 +27,23 @@ class Arrays(NamedTuple):
     ----------
     inputs : array of shape (n_features, n_inputs)
     widths : array of the number of features, hidden units per layer, and outputs
-    weights, weight_at, thresholds, unit_at : arrays
+    weights, weight_at, unit_at : arrays
+    thresholds : array of shape (units, most levels)
+        Ascending in every line, infinite where a unit has fewer.
     sums : array of shape (units, n_inputs)
         Pre-activations.
-    on : boolean array of shape (units, n_inputs)
+    level : array of shape (units, n_inputs)
+        How many of its thresholds a unit reaches.
+    pair : array of shape (layers, 2)
+        The values of units that have two, which take a faster way than :class:`Levels`.
     cost : array of shape (n_inputs,)
         What every input costs at present, see :mod:`bdnn.search.objective`.
     cost_on, cost_off : arrays of shape (outputs, n_inputs)
     mass : array of shape (classes, n_inputs)
     values, value_at : arrays
-        Allowed weights of every integer layer, ascending; a continuous layer has none.
-    frozen : boolean array, one entry per weight
-        Weights that no move may change.
-    threshold_kind : array of one code
+        Allowed weights of every integer layer, ascending; a continuous layer has none. The last
+        three are -1, 0 and 1.
+    threshold_kind : code
     goal : array
         Weights of loss, error and hinge, the wanted margin, and whether ties go to the first class.
     """
@@ -50,41 +55,59 @@ class Arrays(NamedTuple):
     thresholds: FloatArray
     unit_at: IntArray
     sums: FloatArray
-    on: BoolArray
+    level: LevelArray
+    pair: FloatArray
     cost: FloatArray
     cost_on: FloatArray
     cost_off: FloatArray
     mass: FloatArray
     values: FloatArray
     value_at: IntArray
-    frozen: BoolArray
-    threshold_kind: IntArray
+    threshold_kind: int
     goal: FloatArray
 
 
 class Levels(NamedTuple):
-    """What hidden units of several values need besides :class:`Arrays`.
+    """What networks need of whose units some have more than two values; others have None instead.
 
-    Their thresholds are here; those of the outputs, which are steps, are with the other arrays.
+    Compiled functions are compiled once for None and once for this, so that those that never meet
+    several values neither compile nor pay for what these need.
 
     Parameters
     ----------
-    thresholds : array of shape (hidden units, most thresholds)
-        Ascending, infinite where a unit has fewer.
-    values : array of shape (hidden units, n_inputs)
-        What the units are at present.
-    sets : array of shape (hidden layers, most values)
+    sets : array of shape (layers, most values)
         Values that units can take, ascending.
-    counts : array of the number of thresholds of a unit, one per hidden layer
-    offsets : array of shape (hidden layers, most thresholds)
+    counts : array of the number of thresholds of a unit, one per layer
+    offsets : array of shape (layers, most levels)
         Distances of the thresholds from a unit's shift, where they are fixed.
-    fixed : boolean array, one entry per hidden layer
+    fixed : boolean array, one entry per layer
         Whether distances are fixed.
     """
 
-    thresholds: FloatArray
-    values: FloatArray
     sets: FloatArray
     counts: IntArray
     offsets: FloatArray
     fixed: BoolArray
+
+
+class MoveLimits(NamedTuple):
+    """What moves may do to weights.
+
+    Parameters
+    ----------
+    low, high : arrays with one entry per weight
+        Equal where it must not change. Infinite where nothing but the scale of the unit limits it:
+        such a unit may be multiplied by any positive number.
+    most : array of shape (2, layers)
+        Largest numbers of weights that are not 0, of one unit and of all units of a layer.
+    total : int
+        The same for the whole network.
+    copies : int
+        How often a weight of an output counts: twice where one output stands for two.
+    """
+
+    low: FloatArray
+    high: FloatArray
+    most: IntArray
+    total: int
+    copies: int

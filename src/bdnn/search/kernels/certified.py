@@ -18,10 +18,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.activation import BoolArray, FloatArray
+from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.search.kernels.arrays import IntArray
 from bdnn.search.kernels.backend import compiled, merit_of, threshold_search
-from bdnn.search.moves.unit import shuffled
+from bdnn.search.moves.improve import shuffled
 
 BOX, MAXIMUM, EUCLIDEAN = 0, 1, 2
 # Continuous weights and thresholds of outputs move by up to this much at once.

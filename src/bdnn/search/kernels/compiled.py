@@ -1,16 +1,110 @@
-"""The one place that says how functions of the search are compiled."""
+"""The one place that says how functions of the search are compiled, and where the result is kept.
+
+The cache on disk saves every process but the first a minute, and is never a reason to fail: broken
+files are dropped, a full disk keeps nothing, and where neither the package's folder nor the user's
+can be written a folder among the temporary files, closed to others, takes their place.
+"""
 
 from __future__ import annotations
 
+import os
+import stat
+import tempfile
 from collections.abc import Callable
-from typing import TypeVar
+from contextlib import suppress
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any, TypeVar
 
 from numba import njit
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserWideCacheLocator
+from numba.core.dispatcher import Dispatcher
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
 def compiled(function: Function) -> Function:
     """Compile for the machine at hand, keep the result on disk, and let other threads run."""
-    result: Function = njit(cache=True, nogil=True, no_cfunc_wrapper=True)(function)
-    return result
+    result: Any = njit(nogil=True, no_cfunc_wrapper=True)(function)
+    # Nothing can be written anywhere: every process compiles for itself.
+    with suppress(RuntimeError):
+        result._cache = _Cache(function)
+    done: Function = result
+    return done
+
+
+class _TemporaryLocator(UserWideCacheLocator):  # type: ignore[misc]
+    """A folder of the user's among the temporary files.
+
+    What is cached is run, so that nobody else may be able to write there.
+    """
+
+    def ensure_cache_path(self) -> None:
+        """Make the folder, or raise ``OSError`` if it is not ours alone."""
+        folder = Path(tempfile.gettempdir()) / f"bdnn-compiled-{os.getuid()}"
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700)
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+            raise PermissionError(f"{folder} is open to others")
+        self._cache_path = str(folder / self.get_suitable_cache_subpath(self._py_file))
+        super().ensure_cache_path()
+
+
+class _Places(CompileResultCacheImpl):  # type: ignore[misc]
+    """Numba's places in numba's order, then the temporary one."""
+
+    _locator_classes = (
+        *CompileResultCacheImpl._locator_classes,
+        *([_TemporaryLocator] if hasattr(os, "getuid") else []),
+    )
+
+
+class _Cache(FunctionCache):  # type: ignore[misc]
+    """Numba's cache of a function, with a key that knows the functions it calls."""
+
+    _impl_class = _Places
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Load what was compiled; nothing if it cannot be read."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # bytes that are no pickle may raise anything
+            self._drop()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled, if that can be."""
+        try:
+            super().save_overload(sig, data)
+        except Exception:
+            self._drop()
+
+    def _drop(self) -> None:
+        """Forget all that is kept of the function: without an index no other file is read."""
+        with suppress(OSError):
+            Path(self.cache_path, f"{self._impl.filename_base}.nbi").unlink()
+
+    def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+        return (*super()._index_key(sig, codegen), _fingerprint(self._py_func))
+
+
+@cache
+def _fingerprint(function: FunctionType) -> str:
+    """Digest of a function and of all compiled into it.
+
+    Numba compiles anew when the file of a function changes, and not when one it calls does that
+    stands in another file, as after an update of the package.
+    """
+    code = function.__code__
+    constants = [c.co_code if isinstance(c, CodeType) else c for c in code.co_consts]
+    parts = [code.co_code.hex(), repr(constants)]
+    for name in code.co_names:
+        value = function.__globals__.get(name)
+        if isinstance(value, Dispatcher) and value.py_func is not function:
+            parts.append(_fingerprint(value.py_func))
+        elif isinstance(value, bool | int | float | str | tuple):
+            parts.append(f"{name}={value!r}")
+    return sha256("\n".join(parts).encode()).hexdigest()

@@ -5,8 +5,7 @@ Array expressions would do, but numba takes seconds to compile each of them.
 
 from __future__ import annotations
 
-from bdnn.activation import FloatArray
-from bdnn.search.kernels.arrays import Arrays
+from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.compiled import compiled
 
 
@@ -73,20 +72,3 @@ def bracket(sums: FloatArray, wanted: float, below: float, above: float) -> tupl
         else:
             above = min(above, sums[i])
     return below, above
-
-
-@compiled
-def input_line(s: Arrays, k: int, j: int, target: FloatArray) -> None:
-    """Write input ``j`` of layer ``k`` for all samples."""
-    for i in range(len(target)):
-        if k == 0:
-            target[i] = s.inputs[j, i]
-        else:
-            target[i] = 1.0 if s.on[s.unit_at[k - 1] + j, i] else 0.0
-
-
-@compiled
-def switch(s: Arrays, unit: int) -> None:
-    """Bring the activations of a unit in line with its sums and threshold."""
-    for i in range(s.sums.shape[1]):
-        s.on[unit, i] = s.sums[unit, i] >= s.thresholds[unit]

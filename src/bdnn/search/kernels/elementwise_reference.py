@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.activation import FloatArray
-from bdnn.search.kernels.arrays import Arrays
+from bdnn.network.activation import FloatArray
 
 
 def assign(target: FloatArray, values: FloatArray) -> None:
@@ -50,13 +49,3 @@ def bracket(sums: FloatArray, wanted: float, below: float, above: float) -> tupl
         float(sums[low].max(initial=below)),
         float(sums[~low].min(initial=above)),
     )
-
-
-def input_line(s: Arrays, k: int, j: int, target: FloatArray) -> None:
-    """Write input ``j`` of layer ``k`` for all samples."""
-    target[:] = s.inputs[j] if k == 0 else s.on[s.unit_at[k - 1] + j]
-
-
-def switch(s: Arrays, unit: int) -> None:
-    """Bring the activations of a unit in line with its sums and threshold."""
-    s.on[unit] = s.sums[unit] >= s.thresholds[unit]

@@ -2,14 +2,19 @@
 
 Written as plain loops: that keeps compilation short, and the order of additions is the one of
 :class:`bdnn.Network`, so that sums formed anew agree with the network's to the last bit.
+
+A unit that reaches l of its thresholds is at level l. With the cost C_l of the network when the
+unit is at level l, reaching threshold l gains ``g_l = C_{l-1} - C_l`` on an input, so that a unit's
+merit is ``sum_l sum_i g_li [a_i >= t_l]``: that of one step per threshold, whose thresholds have to
+be in order. A step has one threshold, and one changed forward pass tells its gains.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from bdnn.activation import FloatArray
-from bdnn.search.kernels.arrays import Arrays
+from bdnn.network.activation import FloatArray
+from bdnn.search.kernels.arrays import Arrays, LevelArray, Levels
 from bdnn.search.kernels.compiled import compiled
 
 
@@ -23,7 +28,7 @@ def output_costs(s: Arrays, shift: FloatArray, cost: FloatArray) -> None:
     for i in range(m):
         cost[i] = 0.0
     for o in range(outputs):
-        threshold = s.thresholds[first + o]
+        threshold = s.thresholds[first + o, 0]
         for i in range(m):
             on = s.sums[first + o, i] + shift[o, i] >= threshold
             cost[i] += loss * (s.cost_on[o, i] if on else s.cost_off[o, i])
@@ -34,7 +39,7 @@ def output_costs(s: Arrays, shift: FloatArray, cost: FloatArray) -> None:
         best, chosen = 0, -1
         top, second = -np.inf, -np.inf
         for o in range(outputs):
-            score = s.sums[first + o, i] + shift[o, i] - s.thresholds[first + o]
+            score = s.sums[first + o, i] + shift[o, i] - s.thresholds[first + o, 0]
             if score >= 0.0 and chosen < 0:
                 chosen = o
             if score > top:
@@ -59,48 +64,90 @@ def output_costs(s: Arrays, shift: FloatArray, cost: FloatArray) -> None:
             elif outputs == 1:
                 margin = second - top
             else:
-                margin = s.sums[first + c, i] + shift[c, i] - s.thresholds[first + c] - top
+                margin = s.sums[first + c, i] + shift[c, i] - s.thresholds[first + c, 0] - top
             if margin < wanted:
                 cost[i] += hinge * share * (wanted - margin)
 
 
 @compiled
-def _next_shift(s: Arrays, k: int, shift: FloatArray) -> FloatArray:
+def _level(v: Levels | None, thresholds: FloatArray, total: float) -> int:
+    """How many thresholds of a unit a sum reaches; those that it does not have are infinite."""
+    if v is None:
+        return 1 if total >= thresholds[0] else 0
+    level = 0
+    while level < len(thresholds) and total >= thresholds[level]:
+        level += 1
+    return level
+
+
+@compiled
+def _value(v: Levels | None, pair: FloatArray, k: int, level: int) -> float:
+    """Value of a unit of layer ``k`` at a level."""
+    if v is None:
+        return float(pair[k, 1] if level else pair[k, 0])
+    return float(v.sets[k, level])
+
+
+@compiled
+def input_line(s: Arrays, v: Levels | None, k: int, j: int, target: FloatArray) -> None:
+    """Write input ``j`` of layer ``k`` for all samples."""
+    if k == 0:
+        for i in range(len(target)):
+            target[i] = s.inputs[j, i]
+        return
+    r = s.unit_at[k - 1] + j
+    if v is None:
+        low, high = s.pair[k - 1, 0], s.pair[k - 1, 1]
+        for i in range(len(target)):
+            target[i] = high if s.level[r, i] else low
+    else:
+        for i in range(len(target)):
+            target[i] = v.sets[k - 1, s.level[r, i]]
+
+
+@compiled
+def switch(v: Levels | None, thresholds: FloatArray, sums: FloatArray, level: LevelArray) -> None:
+    """Bring the levels of a unit in line with its thresholds and sums."""
+    for i in range(len(sums)):
+        level[i] = _level(v, thresholds, sums[i])
+
+
+@compiled
+def _next_shift(s: Arrays, v: Levels | None, k: int, shift: FloatArray) -> FloatArray:
     """Shift of the sums of layer ``k + 1`` when the sums of layer ``k`` are shifted."""
     units, m = shift.shape
     following = s.widths[k + 2]
     result = np.zeros((following, m))
     for u in range(units):
         r = s.unit_at[k] + u
-        threshold = s.thresholds[r]
+        thresholds = s.thresholds[r]
         for i in range(m):
             if shift[u, i] != 0.0:
-                on = s.sums[r, i] + shift[u, i] >= threshold
-                if on != s.on[r, i]:
-                    sign = 1.0 if on else -1.0
-                    for v in range(following):
-                        result[v, i] += sign * s.weights[s.weight_at[k + 1] + v * units + u]
+                before = s.level[r, i]
+                level = _level(v, thresholds, s.sums[r, i] + shift[u, i])
+                if level != before:
+                    change = _value(v, s.pair, k, level) - _value(v, s.pair, k, before)
+                    for q in range(following):
+                        result[q, i] += change * s.weights[s.weight_at[k + 1] + q * units + u]
     return result
 
 
 @compiled
-def first_shift(s: Arrays, k: int, unit: int, change: FloatArray) -> FloatArray:
-    """Shift of the sums of layer ``k + 1`` when one unit of layer ``k`` changes its values."""
-    m = len(change)
-    units, following = s.widths[k + 1], s.widths[k + 2]
+def _first_shift(weights: FloatArray, units: int, place: int, change: FloatArray) -> FloatArray:
+    """Shift of a layer's sums when one of the ``units`` below it changes its values."""
+    m, following = len(change), len(weights) // units
     shift = np.empty((following, m))
-    for v in range(following):
-        w = s.weights[s.weight_at[k + 1] + v * units + unit - s.unit_at[k]]
+    for q in range(following):
+        w = weights[q * units + place]
         for i in range(m):
-            shift[v, i] = w * change[i]
+            shift[q, i] = w * change[i]
     return shift
 
 
 @compiled
-def _sum_unit(s: Arrays, k: int, unit: int) -> None:
+def _sum_unit(s: Arrays, v: Levels | None, k: int, unit: int) -> None:
     """Form the sums of a unit of layer ``k`` anew, in feature order."""
-    m = s.sums.shape[1]
-    n = s.widths[k]
+    m, n = s.sums.shape[1], s.widths[k]
     at = s.weight_at[k] + (unit - s.unit_at[k]) * n
     for i in range(m):
         s.sums[unit, i] = 0.0
@@ -111,79 +158,102 @@ def _sum_unit(s: Arrays, k: int, unit: int) -> None:
         if k == 0:
             for i in range(m):
                 s.sums[unit, i] += s.inputs[j, i] * w
+            continue
+        r = s.unit_at[k - 1] + j
+        if v is None:
+            low, high = s.pair[k - 1, 0] * w, s.pair[k - 1, 1] * w
+            for i in range(m):
+                s.sums[unit, i] += high if s.level[r, i] else low
         else:
-            r = s.unit_at[k - 1] + j
             for i in range(m):
-                if s.on[r, i]:
-                    s.sums[unit, i] += w
+                s.sums[unit, i] += v.sets[k - 1, s.level[r, i]] * w
 
 
 @compiled
-def refresh(s: Arrays, first: int) -> None:
-    """Compute sums, activations and costs anew from layer ``first`` upwards."""
-    m = s.sums.shape[1]
-    layers = len(s.widths) - 1
-    for k in range(first, layers):
+def refresh(s: Arrays, v: Levels | None, first: int) -> None:
+    """Compute sums, levels and costs anew from layer ``first`` upwards."""
+    top = len(s.widths) - 2
+    for k in range(first, top + 1):
         for unit in range(s.unit_at[k], s.unit_at[k + 1]):
-            _sum_unit(s, k, unit)
-            for i in range(m):
-                s.on[unit, i] = s.sums[unit, i] >= s.thresholds[unit]
-    output_costs(s, np.zeros((s.widths[layers], m)), s.cost)
+            _sum_unit(s, v, k, unit)
+            switch(v, s.thresholds[unit], s.sums[unit], s.level[unit])
+    output_costs(s, np.zeros((s.widths[top + 1], s.sums.shape[1])), s.cost)
 
 
 @compiled
-def unit_gains(s: Arrays, k: int, unit: int) -> FloatArray:
-    """Cost with a unit of layer ``k`` off minus cost with it on, for every input.
+def unit_gains(s: Arrays, v: Levels | None, k: int, unit: int) -> FloatArray:
+    """What reaching each threshold gains on every input, of shape (levels, inputs).
 
     For an output this is the part of the cost that is the loss.
     """
-    m = s.sums.shape[1]
-    gains = np.empty(m)
-    top = len(s.widths) - 2
+    m, top = s.sums.shape[1], len(s.widths) - 2
     if k == top:
-        o = unit - s.unit_at[top]
+        gains = np.empty((1, m))
+        o = unit - s.unit_at[k]
         for i in range(m):
-            gains[i] = s.goal[0] * (s.cost_off[o, i] - s.cost_on[o, i])
+            gains[0, i] = s.goal[0] * (s.cost_off[o, i] - s.cost_on[o, i])
         return gains
+    above = s.weights[s.weight_at[k + 1] : s.weight_at[k + 2]]
     change = np.empty(m)
-    for i in range(m):
-        change[i] = -1.0 if s.on[unit, i] else 1.0
-    shift = first_shift(s, k, unit, change)
-    for upper in range(k + 1, top):
-        shift = _next_shift(s, upper, shift)
-    output_costs(s, shift, gains)
-    for i in range(m):
-        gains[i] = change[i] * (s.cost[i] - gains[i])
+    if v is None:
+        gains = np.empty((1, m))
+        jump = s.pair[k, 1] - s.pair[k, 0]
+        for i in range(m):
+            change[i] = -jump if s.level[unit, i] else jump
+        shift = _first_shift(above, s.widths[k + 1], unit - s.unit_at[k], change)
+        for upper in range(k + 1, top):
+            shift = _next_shift(s, v, upper, shift)
+        output_costs(s, shift, gains[0])
+        for i in range(m):
+            gains[0, i] = s.cost[i] - gains[0, i]
+            if s.level[unit, i]:
+                gains[0, i] = -gains[0, i]
+        return gains
+    count = v.counts[k]
+    costs = np.empty((count + 1, m))
+    for level in range(count + 1):
+        for i in range(m):
+            change[i] = v.sets[k, level] - v.sets[k, s.level[unit, i]]
+        shift = _first_shift(above, s.widths[k + 1], unit - s.unit_at[k], change)
+        for upper in range(k + 1, top):
+            shift = _next_shift(s, v, upper, shift)
+        output_costs(s, shift, costs[level])
+    gains = np.empty((count, m))
+    for level in range(count):
+        for i in range(m):
+            gains[level, i] = costs[level, i] - costs[level + 1, i]
     return gains
 
 
 @compiled
-def commit(s: Arrays, k: int, unit: int) -> float:
-    """Follow a change of a unit's weights or threshold through the layers; return the cost."""
+def commit(s: Arrays, v: Levels | None, k: int, unit: int) -> float:
+    """Follow a change of a unit's weights or thresholds through the layers; return the cost."""
     m = s.sums.shape[1]
     top = len(s.widths) - 2
-    _sum_unit(s, k, unit)
-    change = np.empty(m)
+    _sum_unit(s, v, k, unit)
+    thresholds, change = s.thresholds[unit], np.empty(m)
     changed = False
     for i in range(m):
-        on = s.sums[unit, i] >= s.thresholds[unit]
+        before, level = s.level[unit, i], _level(v, thresholds, s.sums[unit, i])
         change[i] = 0.0
-        if on != s.on[unit, i]:
-            change[i] = 1.0 if on else -1.0
+        if level != before:
+            change[i] = _value(v, s.pair, k, level) - _value(v, s.pair, k, before)
             changed = True
-        s.on[unit, i] = on
+        s.level[unit, i] = level
     if k < top and changed:
-        shift = first_shift(s, k, unit, change)
+        above = s.weights[s.weight_at[k + 1] : s.weight_at[k + 2]]
+        shift = _first_shift(above, s.widths[k + 1], unit - s.unit_at[k], change)
         for upper in range(k + 1, top + 1):
             following = shift
             if upper < top:
-                following = _next_shift(s, upper, shift)
+                following = _next_shift(s, v, upper, shift)
             for u in range(len(shift)):
                 r = s.unit_at[upper] + u
+                thresholds = s.thresholds[r]
                 for i in range(m):
                     if shift[u, i] != 0.0:
                         s.sums[r, i] += shift[u, i]
-                        s.on[r, i] = s.sums[r, i] >= s.thresholds[r]
+                        s.level[r, i] = _level(v, thresholds, s.sums[r, i])
             shift = following
     if k == top or changed:
         output_costs(s, np.zeros((s.widths[top + 1], m)), s.cost)
@@ -194,24 +264,42 @@ def commit(s: Arrays, k: int, unit: int) -> float:
 
 
 @compiled
-def gather(s: Arrays, k: int, gains: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Collect inputs of layer ``k``, one line per weight, and gains, where the gain is not zero."""
-    m = len(gains)
+def unit_task(s: Arrays, v: Levels | None, k: int, unit: int) -> tuple[FloatArray, FloatArray]:
+    """Collect the inputs on which a unit of layer ``k`` matters, and what they gain.
+
+    Returns
+    -------
+    H : array of shape (weights, chosen inputs)
+        Inputs of the unit.
+    gains : array of shape (levels, chosen inputs)
+    """
+    every = unit_gains(s, v, k, unit)
+    count, m = every.shape
     active = np.empty(m, dtype=np.int64)
     p = 0
     for i in range(m):
-        if gains[i] != 0.0:
-            active[p] = i
-            p += 1
+        for level in range(count):
+            if every[level, i] != 0.0:
+                active[p] = i
+                p += 1
+                break
     n = s.widths[k]
     H = np.empty((n, p))
-    picked = np.empty(p)
-    for q in range(p):
-        picked[q] = gains[active[q]]
-    for j in range(n):
+    gains = np.empty((count, p))
+    for level in range(count):
         for q in range(p):
-            if k == 0:
+            gains[level, q] = every[level, active[q]]
+    for j in range(n):
+        if k == 0:
+            for q in range(p):
                 H[j, q] = s.inputs[j, active[q]]
-            else:
-                H[j, q] = 1.0 if s.on[s.unit_at[k - 1] + j, active[q]] else 0.0
-    return H, picked
+            continue
+        r = s.unit_at[k - 1] + j
+        if v is None:
+            low, high = s.pair[k - 1, 0], s.pair[k - 1, 1]
+            for q in range(p):
+                H[j, q] = high if s.level[r, active[q]] else low
+        else:
+            for q in range(p):
+                H[j, q] = v.sets[k - 1, s.level[r, active[q]]]
+    return H, gains

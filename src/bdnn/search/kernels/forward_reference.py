@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.activation import FloatArray, weighted_sums
-from bdnn.search.kernels.arrays import Arrays
+from bdnn.network.activation import FloatArray, weighted_sums
+from bdnn.search.kernels.arrays import Arrays, LevelArray, Levels
 
 
 def layer_weights(s: Arrays, k: int) -> FloatArray:
@@ -22,7 +22,7 @@ def output_costs(s: Arrays, shift: FloatArray, cost: FloatArray) -> None:
     """Write the cost of every input, the sums of the outputs being shifted."""
     rows = layer_rows(s, len(s.widths) - 2)
     loss, error, hinge, wanted, first = s.goal
-    scores = s.sums[rows] + shift - s.thresholds[rows, None]
+    scores = s.sums[rows] + shift - s.thresholds[rows, :1]
     on = scores >= 0.0
     cost[:] = loss * np.where(on, s.cost_on, s.cost_off).sum(axis=0)
     if error == 0.0 and hinge == 0.0:
@@ -41,58 +41,86 @@ def output_costs(s: Arrays, shift: FloatArray, cost: FloatArray) -> None:
             cost += hinge * s.mass[c] * np.maximum(0.0, wanted - margin)
 
 
-def refresh(s: Arrays, first: int) -> None:
-    """Compute sums, activations and costs anew from layer ``first`` upwards."""
+def _levels(thresholds: FloatArray, sums: FloatArray) -> LevelArray:
+    """How many thresholds are reached; those that a unit does not have are infinite."""
+    reached = (sums[..., None] >= thresholds[..., None, :]).sum(axis=-1)
+    return np.asarray(reached, dtype=np.uint8)
+
+
+def _values(s: Arrays, v: Levels | None, k: int, level: LevelArray) -> FloatArray:
+    """Values of units of layer ``k`` at their levels."""
+    return np.asarray((s.pair if v is None else v.sets)[k][level])
+
+
+def _below(s: Arrays, v: Levels | None, k: int) -> FloatArray:
+    """Inputs of layer ``k``, one line each."""
+    return s.inputs if k == 0 else _values(s, v, k - 1, s.level[layer_rows(s, k - 1)])
+
+
+def input_line(s: Arrays, v: Levels | None, k: int, j: int, target: FloatArray) -> None:
+    """Write input ``j`` of layer ``k`` for all samples."""
+    target[:] = _below(s, v, k)[j]
+
+
+def switch(v: Levels | None, thresholds: FloatArray, sums: FloatArray, level: LevelArray) -> None:
+    """Bring the levels of a unit in line with its thresholds and sums."""
+    level[:] = _levels(thresholds, sums)
+
+
+def refresh(s: Arrays, v: Levels | None, first: int) -> None:
+    """Compute sums, levels and costs anew from layer ``first`` upwards."""
     for k in range(first, len(s.widths) - 1):
-        below = s.inputs if k == 0 else s.on[layer_rows(s, k - 1)].astype(float)
         rows = layer_rows(s, k)
-        s.sums[rows] = weighted_sums(below.T, layer_weights(s, k)).T
-        s.on[rows] = s.sums[rows] >= s.thresholds[rows, None]
+        s.sums[rows] = weighted_sums(_below(s, v, k).T, layer_weights(s, k)).T
+        s.level[rows] = _levels(s.thresholds[rows], s.sums[rows])
     output_costs(s, np.zeros_like(s.cost_on), s.cost)
 
 
-def _shifts(s: Arrays, k: int, unit: int, change: FloatArray) -> list[FloatArray]:
+def _shifts(s: Arrays, v: Levels | None, k: int, unit: int, change: FloatArray) -> list[FloatArray]:
     """Shifts of the sums of all layers above ``k`` when one of its units changes its values."""
     shifts = [np.outer(layer_weights(s, k + 1)[:, unit - s.unit_at[k]], change)]
     for upper in range(k + 1, len(s.widths) - 2):
         rows = layer_rows(s, upper)
-        moved = s.sums[rows] + shifts[-1] >= s.thresholds[rows, None]
-        on = np.where(shifts[-1] == 0.0, s.on[rows], moved)
-        shifts.append(layer_weights(s, upper + 1) @ (on.astype(float) - s.on[rows]))
+        moved = _levels(s.thresholds[rows], s.sums[rows] + shifts[-1])
+        moved = np.where(shifts[-1] == 0.0, s.level[rows], moved)
+        jumps = _values(s, v, upper, moved) - _values(s, v, upper, s.level[rows])
+        shifts.append(layer_weights(s, upper + 1) @ jumps)
     return shifts
 
 
-def unit_gains(s: Arrays, k: int, unit: int) -> FloatArray:
-    """Cost with a unit of layer ``k`` off minus cost with it on, for every input."""
-    top = len(s.widths) - 2
-    if k == top:
-        o = unit - s.unit_at[top]
-        return np.asarray(s.goal[0] * (s.cost_off[o] - s.cost_on[o]))
-    change = np.where(s.on[unit], -1.0, 1.0)
-    flipped = np.empty_like(s.cost)
-    output_costs(s, _shifts(s, k, unit, change)[-1], flipped)
-    return np.asarray(change * (s.cost - flipped))
+def unit_gains(s: Arrays, v: Levels | None, k: int, unit: int) -> FloatArray:
+    """What reaching each threshold gains on every input, of shape (levels, inputs)."""
+    if k == len(s.widths) - 2:
+        o = unit - s.unit_at[k]
+        return np.asarray(s.goal[:1, None] * (s.cost_off[o] - s.cost_on[o]))
+    count = 1 if v is None else v.counts[k]
+    costs = np.empty((count + 1, s.sums.shape[1]))
+    now = _values(s, v, k, s.level[unit])
+    for level, line in enumerate(costs):
+        change = _values(s, v, k, np.full_like(s.level[unit], level)) - now
+        output_costs(s, _shifts(s, v, k, unit, change)[-1], line)
+    return -np.diff(costs, axis=0)
 
 
-def commit(s: Arrays, k: int, unit: int) -> float:
-    """Follow a change of a unit's weights or threshold through the layers; return the cost."""
-    below = s.inputs if k == 0 else s.on[layer_rows(s, k - 1)].astype(float)
-    s.sums[unit] = weighted_sums(below.T, layer_weights(s, k)[unit - s.unit_at[k], None])[:, 0]
-    on = s.sums[unit] >= s.thresholds[unit]
-    change = on.astype(float) - s.on[unit]
-    s.on[unit] = on
+def commit(s: Arrays, v: Levels | None, k: int, unit: int) -> float:
+    """Follow a change of a unit's weights or thresholds through the layers; return the cost."""
+    row = layer_weights(s, k)[unit - s.unit_at[k], None]
+    s.sums[unit] = weighted_sums(_below(s, v, k).T, row)[:, 0]
+    before = _values(s, v, k, s.level[unit])
+    switch(v, s.thresholds[unit], s.sums[unit], s.level[unit])
+    change = _values(s, v, k, s.level[unit]) - before
     if k < len(s.widths) - 2 and change.any():
-        for upper, shift in enumerate(_shifts(s, k, unit, change), start=k + 1):
+        for upper, shift in enumerate(_shifts(s, v, k, unit, change), start=k + 1):
             rows = layer_rows(s, upper)
             s.sums[rows] += shift
-            moved = s.sums[rows] >= s.thresholds[rows, None]
-            s.on[rows] = np.where(shift == 0.0, s.on[rows], moved)
+            moved = _levels(s.thresholds[rows], s.sums[rows])
+            s.level[rows] = np.where(shift == 0.0, s.level[rows], moved)
     output_costs(s, np.zeros_like(s.cost_on), s.cost)
     return float(s.cost.sum())
 
 
-def gather(s: Arrays, k: int, gains: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Collect inputs of layer ``k``, one line per weight, and gains, where the gain is not zero."""
-    active = np.flatnonzero(gains)
-    below = s.inputs if k == 0 else s.on[layer_rows(s, k - 1)]
-    return np.ascontiguousarray(below[:, active], dtype=float), gains[active]
+def unit_task(s: Arrays, v: Levels | None, k: int, unit: int) -> tuple[FloatArray, FloatArray]:
+    """Collect the inputs on which a unit of layer ``k`` matters, and what they gain."""
+    gains = unit_gains(s, v, k, unit)
+    active = (gains != 0.0).any(axis=0)
+    return np.ascontiguousarray(_below(s, v, k)[:, active]), np.ascontiguousarray(gains[:, active])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.activation import FloatArray
+from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.compiled import compiled
 from bdnn.search.kernels.sorting import bucket_of, robust_scale, sorted_order
 
@@ -65,7 +65,8 @@ def _sorted_best(
         if p >= n or breaks[order[p]] >= high:
             break
         left = breaks[order[p]]
-        while p < n and breaks[order[p]] <= left:
+        # Put so that the loop ends whatever the breakpoints are.
+        while p < n and not breaks[order[p]] > left:
             value += jumps[order[p]]
             p += 1
     return best_t, best, best_width
@@ -99,8 +100,16 @@ def best_interval(
     middle, value, width : float
         The value is ``-inf`` where no interval is wide enough to be safe from rounding.
     """
-    if n < _MANY:
-        return _sorted_best(breaks, jumps, n, base, low, high, end)
+    if n >= _MANY:
+        breaks, jumps, n, base = _thinned(breaks, jumps, n, base, low, high)
+    return _sorted_best(breaks, jumps, n, base, low, high, end)
+
+
+@compiled
+def _thinned(
+    breaks: FloatArray, jumps: FloatArray, n: int, base: float, low: float, high: float
+) -> tuple[FloatArray, FloatArray, int, float]:
+    """Breakpoints without those that cannot matter, their number, and the value left of them."""
     centre, scale = robust_scale(breaks, n)
     rise, fall = np.zeros(_BINS + 1), np.zeros(_BINS + 1)
     first, last = np.full(_BINS + 1, np.inf), np.full(_BINS + 1, -np.inf)
@@ -152,4 +161,4 @@ def best_interval(
         if bins[i] >= 0 and count[bins[i]] == 1:
             kept[size], kept_jumps[size] = breaks[i], jumps[i]
             size += 1
-    return _sorted_best(kept, kept_jumps, size, base, low, high, end)
+    return kept, kept_jumps, size, base

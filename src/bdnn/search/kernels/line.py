@@ -15,14 +15,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.activation import FloatArray
+from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.compiled import compiled
 from bdnn.search.kernels.intervals import best_interval
+from bdnn.search.kernels.sorting import sorted_order
 
 # An interval that no breakpoint bounds has no natural width; weights are of size one.
 _END_WIDTH = 1.0
 # The end intervals of a threshold make a constant unit: they must win by merit, not by width.
 _NO_WIDTH = 1e-9
+# No step is longer, whatever the inputs are: with inputs of up to as much, sums stay finite.
+_FARTHEST = 1e100
+# Relative difference of sums or merits that is rounding, and the distance of one of several
+# thresholds from the outermost sum where no sum is beyond it.
+_SMALL_GAP, _CLEARANCE = 1e-9, 0.5
 
 
 @compiled
@@ -61,13 +67,17 @@ def line_search(
             if sums[i] >= threshold:
                 base += gains[i]
             continue
-        breaks[n] = (threshold - sums[i]) / h
-        if h > 0.0:
-            jumps[n] = gains[i]
-        else:
-            jumps[n] = -gains[i]
+        jump = gains[i]
+        if h < 0.0:
+            jump = -jump
             base += gains[i]
-        n += 1
+        step = (threshold - sums[i]) / h
+        if step < -_FARTHEST:
+            base += jump
+        elif step <= _FARTHEST:
+            breaks[n] = step
+            jumps[n] = jump
+            n += 1
     return best_interval(breaks, jumps, n, base, low, high, _END_WIDTH)
 
 
@@ -148,3 +158,58 @@ def merit_of(sums: FloatArray, threshold: float, gains: FloatArray) -> float:
         if sums[i] >= threshold:
             total += gains[i]
     return total
+
+
+@compiled
+def level_merit(sums: FloatArray, thresholds: FloatArray, gains: FloatArray) -> float:
+    """Merit of a unit: the gains of the thresholds that every input reaches."""
+    total = 0.0
+    for level in range(len(gains)):
+        for i in range(len(sums)):
+            if sums[i] >= thresholds[level]:
+                total += gains[level, i]
+    return total
+
+
+@compiled
+def ordered_search(sums: FloatArray, gains: FloatArray, thresholds: FloatArray) -> float:
+    """Write the ordered thresholds with the largest merit, and return it.
+
+    Between sorted sums there are n + 1 places; with the first l thresholds at or below place q the
+    best merit is ``F_l(q) = max_{p <= q} F_{l-1}(p) + (gains of threshold l from place p on)``.
+    Of equally good places the widest gap wins, ends of the line last.
+    """
+    count, n = gains.shape
+    order = sorted_order(sums, n)
+    best = np.zeros(n + 1)
+    places = np.zeros((count, n + 1), dtype=np.int64)
+    for level in range(count):
+        total = 0.0
+        for i in range(n):
+            total += gains[level, i]
+        top, width, place = -np.inf, 0.0, 0
+        for q in range(n + 1):
+            gap = 0.0
+            if 0 < q < n:
+                gap = sums[order[q]] - sums[order[q - 1]]
+            if q == 0 or q == n or gap > _SMALL_GAP * (1.0 + abs(sums[order[q]])):
+                value = best[q] + total
+                if value > top + _SMALL_GAP or (value > top - _SMALL_GAP and gap > width):
+                    top, width, place = max(top, value), gap, q
+            if q < n:
+                total -= gains[level, order[q]]
+            best[q] = top
+            places[level, q] = place
+    q = n
+    for back in range(count):
+        level = count - 1 - back
+        q = places[level, q]
+        if n == 0:
+            thresholds[level] = 0.0
+        elif q == 0:
+            thresholds[level] = sums[order[0]] - _CLEARANCE
+        elif q == n:
+            thresholds[level] = sums[order[n - 1]] + _CLEARANCE
+        else:
+            thresholds[level] = 0.5 * (sums[order[q - 1]] + sums[order[q]])
+    return float(best[n])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.activation import FloatArray
+from bdnn.network.activation import FloatArray
 
 _END_WIDTH = 1.0
 _SMALLEST_WIDTH = 1e-9
 _TOLERANCE = 1e-9
+_FARTHEST = 1e100
+_CLEARANCE = 0.5
 
 
 def _best_interval(
@@ -51,9 +53,12 @@ def line_search(
     moving = direction != 0.0
     base = gains[~moving & (sums >= threshold)].sum() + gains[direction < 0.0].sum()
     slope = direction[moving]
-    breaks = (threshold - sums[moving]) / slope
+    with np.errstate(over="ignore"):
+        breaks = (threshold - sums[moving]) / slope
     jumps = np.where(slope > 0.0, gains[moving], -gains[moving])
-    return _best_interval(breaks, jumps, float(base), low, high, _END_WIDTH)
+    base += jumps[breaks < -_FARTHEST].sum()
+    near = np.abs(breaks) <= _FARTHEST
+    return _best_interval(breaks[near], jumps[near], float(base), low, high, _END_WIDTH)
 
 
 def threshold_search(
@@ -88,3 +93,37 @@ def combine(H: FloatArray, w: FloatArray, offset: float) -> FloatArray:
 def merit_of(sums: FloatArray, threshold: float, gains: FloatArray) -> float:
     """Merit of a unit: the gains of the inputs where it is on."""
     return float(gains[sums >= threshold].sum())
+
+
+def level_merit(sums: FloatArray, thresholds: FloatArray, gains: FloatArray) -> float:
+    """Merit of a unit: the gains of the thresholds that every input reaches."""
+    return float(gains[sums >= thresholds[: len(gains), None]].sum())
+
+
+def ordered_search(sums: FloatArray, gains: FloatArray, thresholds: FloatArray) -> float:
+    """Write the ordered thresholds with the largest merit, and return it."""
+    count, n = gains.shape
+    order = np.argsort(sums, kind="stable")
+    line = sums[order]
+    gaps = np.zeros(n + 1)
+    gaps[1:-1] = np.diff(line)
+    allowed = np.ones(n + 1, dtype=bool)
+    allowed[1:-1] = gaps[1:-1] > _TOLERANCE * (1.0 + np.abs(line[1:]))
+    best = np.zeros(n + 1)
+    places = np.zeros((count, n + 1), dtype=np.int64)
+    for level in range(count):
+        rest = np.append(np.cumsum(gains[level, order][::-1])[::-1], 0.0)
+        values = np.where(allowed, best + rest, -np.inf)
+        top, width, place = -np.inf, 0.0, 0
+        for q in range(n + 1):
+            value, gap = values[q], gaps[q]
+            if value > top + _TOLERANCE or (value > top - _TOLERANCE and gap > width):
+                top, width, place = max(top, value), gap, q
+            best[q], places[level, q] = top, place
+    ends = np.concatenate([line[:1] - _CLEARANCE, line[-1:] + _CLEARANCE])
+    middles = np.concatenate([ends[:1], 0.5 * (line[:-1] + line[1:]), ends[1:]])
+    q = n
+    for level in range(count - 1, -1, -1):
+        q = places[level, q]
+        thresholds[level] = middles[q] if n else 0.0
+    return float(best[n])

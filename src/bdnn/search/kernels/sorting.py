@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.activation import FloatArray
+from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.arrays import IntArray
 from bdnn.search.kernels.compiled import compiled
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.activation import FloatArray
+from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.compiled import compiled
 from bdnn.search.kernels.sorting import sorted_order
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.activation import FloatArray
+from bdnn.network.activation import FloatArray
 
 _SMALLEST_WIDTH = 1e-9
 _END_WIDTH = 1.0

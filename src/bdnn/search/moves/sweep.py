@@ -1,119 +1,169 @@
-"""Moves of a network: improve a unit, draw it anew, move the threshold that a layer shares.
+"""Moves of a network: improve a unit, draw it anew, move the thresholds that a layer shares.
 
-All units but one being fixed, the gain of a unit on an input is the cost of the network with the
-unit off minus its cost with the unit on. Only inputs whose gain is not zero matter to the unit, so
-they are gathered first; a unit that matters nowhere is drawn anew, which changes no cost.
+All units but one being fixed, the gain of a threshold on an input is the cost of the network with
+the unit below it minus its cost with the unit above it. Only inputs with a gain that is not zero
+matter to the unit, so they are gathered first; a unit that matters nowhere is drawn anew, which
+changes no cost.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from bdnn.search.kernels.arrays import PER_UNIT, Arrays, IntArray
+from bdnn.search.kernels.arrays import PER_UNIT, Arrays, IntArray, Levels, MoveLimits
 from bdnn.search.kernels.backend import (
     assign,
     bracket,
     commit,
     compiled,
-    gather,
     refresh,
     switch,
     total_of,
-    unit_gains,
+    unit_task,
 )
-from bdnn.search.moves.unit import improve_integer, improve_real
+from bdnn.search.moves.improve import improve_lines, improve_values
+from bdnn.search.moves.room import layer_at, nonzeros, room_of
+from bdnn.search.moves.thresholds import draw_thresholds, put
 
 # A relative difference of costs that is rounding.
 _TOLERANCE = 1e-9
 
 
 @compiled
-def redraw(s: Arrays, k: int, unit: int, rng: np.random.Generator) -> float:
-    """Draw a unit anew, its threshold between the sums of two random inputs; return the cost."""
-    n, m = s.widths[k], s.sums.shape[1]
+def redraw(
+    s: Arrays, v: Levels | None, limits: MoveLimits, k: int, unit: int, rng: np.random.Generator
+) -> float:
+    """Draw a unit anew, its thresholds between the sums of random inputs; return the cost."""
+    n = s.widths[k]
     at = s.weight_at[k] + (unit - s.unit_at[k]) * n
-    first, last = s.value_at[k], s.value_at[k + 1]
-    for j in range(at, at + n):
-        if not s.frozen[j]:
-            s.weights[j] = 2.0 * rng.random() - 1.0
-            if last > first:
-                s.weights[j] = s.values[first + int(rng.random() * (last - first))]
-    cost = commit(s, k, unit)
-    if s.threshold_kind[0] == PER_UNIT:
-        one, two = s.sums[unit, int(rng.random() * m)], s.sums[unit, int(rng.random() * m)]
-        s.thresholds[unit] = 0.5 * (one + two)
-        cost = commit(s, k, unit)
+    values = s.values[s.value_at[k] : s.value_at[k + 1]]
+    room = room_of(s.weights, s.weight_at, limits, k, at, n)
+    # Where not all weights may differ from 0, those that must do first, others in further turns.
+    turns = n if room == n else n + room
+    for turn in range(turns):
+        j = at + turn if turn < n else at + int(rng.random() * n)
+        low, high = limits.low[j], limits.high[j]
+        value = low
+        if low < high:
+            value = max(low, -1.0)
+            value += rng.random() * (min(high, 1.0) - value)
+            if len(values) > 0:
+                value = min(high, max(low, values[int(rng.random() * len(values))]))
+        if room < n and low <= 0.0 <= high:
+            if turn < n:
+                value = 0.0
+            elif nonzeros(s.weights, at, at + n) >= room:
+                break
+        s.weights[j] = value
+    # Sums first, then thresholds between them.
+    for attempt in range(2):
+        cost = commit(s, v, k, unit)
+        if s.threshold_kind != PER_UNIT:
+            break
+        if attempt == 0:
+            draw_thresholds(v, k, s.sums[unit], s.thresholds[unit], rng)
     return cost
 
 
 @compiled
 def improve_units(
-    s: Arrays, units: IntArray, rng: np.random.Generator, passes: int, extra: int
+    s: Arrays,
+    v: Levels | None,
+    limits: MoveLimits,
+    units: IntArray,
+    rng: np.random.Generator,
+    passes: int,
+    extra: int,
 ) -> float:
     """Improve units one after the other, never raising the cost; return the cost."""
     total: float = total_of(s.cost)
-    kind = s.threshold_kind[0]
+    kind = s.threshold_kind
     for unit in units:
-        k = 0
-        while unit >= s.unit_at[k + 1]:
-            k += 1
+        k = layer_at(s.unit_at, unit)
         is_output = k == len(s.widths) - 2
         if is_output and (s.goal[1] != 0.0 or s.goal[2] != 0.0):
             # Error and margin join the outputs, so none of them is a half-space problem alone.
             continue
-        H, gains = gather(s, k, unit_gains(s, k, unit))
-        if len(gains) == 0:
-            total = redraw(s, k, unit, rng)
+        H, gains = unit_task(s, v, k, unit)
+        if gains.shape[1] == 0:
+            total = redraw(s, v, limits, k, unit, rng)
             continue
-        at = s.weight_at[k] + (unit - s.unit_at[k]) * s.widths[k]
-        w = s.weights[at : at + s.widths[k]]
-        frozen = s.frozen[at : at + s.widths[k]]
+        n, count = s.widths[k], len(gains)
+        at = s.weight_at[k] + (unit - s.unit_at[k]) * n
+        w, thresholds = s.weights[at : at + n], s.thresholds[unit, :count]
+        low, high = limits.low[at : at + n], limits.high[at : at + n]
         values = s.values[s.value_at[k] : s.value_at[k + 1]]
-        old_w, old_threshold = np.empty(len(w)), s.thresholds[unit]
+        room = room_of(s.weights, s.weight_at, limits, k, at, n)
+        old_w, old = np.empty(n), np.empty(count)
         assign(old_w, w)
+        put(v, old, thresholds)
+        is_real = len(values) == 0
+        if is_real and room < n:
+            # Which weights differ from 0 is found with signs alone; then only these are improved.
+            values = s.values[len(s.values) - 3 :]
         if len(values) > 0:
-            threshold = improve_integer(
-                H, w, old_threshold, gains, frozen, values, kind, rng, passes, extra
+            improve_values(
+                v, k, kind, H, w, thresholds, gains, low, high, room, values, rng, passes, extra
             )
-        else:
-            threshold = improve_real(H, w, old_threshold, gains, frozen, kind, rng, passes, extra)
-        s.thresholds[unit] = threshold
-        cost = commit(s, k, unit)
-        # Sums formed anew may differ in their last bits from those the move went by.
-        if cost > total + _TOLERANCE * max(1.0, abs(total)):
+        if is_real:
+            improve_lines(
+                v, k, kind, H, w, thresholds, gains, low, high, room < n, rng, passes, extra
+            )
+        for attempt in range(2):
+            cost = commit(s, v, k, unit)
+            # Sums formed anew may differ in their last bits from those the move went by.
+            if attempt == 1 or cost <= total + _TOLERANCE * max(1.0, abs(total)):
+                break
             assign(w, old_w)
-            s.thresholds[unit] = old_threshold
-            cost = commit(s, k, unit)
+            put(v, thresholds, old)
         total = cost
     return total
 
 
 @compiled
-def move_layer_threshold(s: Arrays, k: int, rng: np.random.Generator, trials: int) -> float:
+def move_layer_threshold(
+    s: Arrays, v: Levels | None, k: int, rng: np.random.Generator, trials: int
+) -> float:
     """Try other thresholds for layer ``k`` as a whole, never raising the cost; return the cost."""
     m = s.sums.shape[1]
     first, last = s.unit_at[k], s.unit_at[k + 1]
-    # Continuous weights scale with a shared threshold, which lies in [-1, 1]; integers do not.
+    # Continuous weights scale with a shared threshold, which lies in [-1, 1]; integers do not, nor
+    # those beside thresholds at fixed distances.
     limit = 1.0 if s.value_at[k] == s.value_at[k + 1] else np.inf
+    count = 1
+    if v is not None:
+        count = v.counts[k]
+        limit = np.inf if v.fixed[k] else limit
+    old, new = np.empty(count), np.empty(count)
     total: float = total_of(s.cost)
     for trial in range(2 * trials):
         # Odd trials undo the even one before them if it cost more.
         if trial % 2 == 0:
-            old = s.thresholds[first]
+            put(v, old, s.thresholds[first, :count])
+            put(v, new, old)
+            level = int(rng.random() * count) if count > 1 else 0
             wanted = s.sums[first + int(rng.random() * (last - first)), int(rng.random() * m)]
             if abs(wanted) > limit:
                 wanted = limit * (2.0 * rng.random() - 1.0)
             below, above = -limit, limit
             for r in range(first, last):
                 below, above = bracket(s.sums[r], wanted, below, above)
-            candidate = 0.5 * (max(below, above - 1.0) + above)
+            new[level] = 0.5 * (max(below, above - 1.0) + above)
+            if v is not None:
+                for other in range(count):
+                    if v.fixed[k]:
+                        new[other] = new[level] + v.offsets[k, other] - v.offsets[k, level]
+                    elif other < level:
+                        new[other] = min(old[other], new[level])
+                    elif other > level:
+                        new[other] = max(old[other], new[level])
         elif total_of(s.cost) > total + _TOLERANCE * max(1.0, abs(total)):
-            candidate = old
+            put(v, new, old)
         else:
             total = total_of(s.cost)
             continue
         for r in range(first, last):
-            s.thresholds[r] = candidate
-            switch(s, r)
-        refresh(s, k + 1)
+            put(v, s.thresholds[r, :count], new)
+            switch(v, s.thresholds[r], s.sums[r], s.level[r])
+        refresh(s, v, k + 1)
     return total

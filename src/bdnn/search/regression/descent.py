@@ -13,10 +13,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from bdnn.activation import weighted_sums
+from bdnn.clock import Slot
 from bdnn.errors import UnsupportedFeatureError
-from bdnn.network import Network
-from bdnn.regression_problem import RegressionProblem
+from bdnn.network.activation import weighted_sums
+from bdnn.network.network import Network
+from bdnn.problem.create import regression
+from bdnn.problem.losses.distance import DistanceLoss
+from bdnn.problem.problem import Problem
 from bdnn.search.regression.refit import refit
 from bdnn.search.regression.state import RegressionState
 from bdnn.search.regression.unit import Unit, UnitSearch
@@ -28,17 +31,16 @@ _MOST_SINGLES = 8
 # Numbers that a fit of the last layer may touch after every single move.
 _CHEAP_FIT = 20_000_000
 
-Listener = Callable[[Network], bool]
+Listener = Callable[[Network], object]
 
 
-def check_architecture(problem: RegressionProblem) -> None:
+def check_architecture(problem: Problem[DistanceLoss]) -> None:
     """Refuse what the search has no moves for."""
     shape = problem.architecture
-    if shape.activations:
-        names = "', '".join(dict.fromkeys(rule.name for rule in shape.activations))
+    if shape.has_levels:
         raise UnsupportedFeatureError(
-            f"the search for regression has no moves for activation '{names}': use 'step', or "
-            "method 'exact' or 'auto'."
+            "the search for regression has no moves for activation "
+            f"'{shape.activation_names}': use 'step', or method 'exact' or 'auto'."
         )
     if shape.thresholds == "layer":
         raise UnsupportedFeatureError(
@@ -48,15 +50,16 @@ def check_architecture(problem: RegressionProblem) -> None:
 
 
 def build(
-    problem: RegressionProblem,
+    problem: Problem[DistanceLoss],
     rng: np.random.Generator,
-    on_network: Listener = lambda _: False,
-    wants_stop: Callable[[], bool] = lambda: False,
+    on_network: Listener = lambda _: None,
+    *,
+    slot: Slot,
 ) -> Network:
-    """Build a network unit by unit; ``on_network`` is told of it and may end the building."""
-    if problem.kind == "absolute":
+    """Build a network unit by unit, of which ``on_network`` is told."""
+    if problem.loss.kind == "absolute":
         begin = build(
-            squared(problem), rng, lambda network: on_network(refit(problem, network)), wants_stop
+            squared(problem), rng, lambda network: on_network(refit(problem, network)), slot=slot
         )
         return refit(problem, begin)
     shape = problem.architecture
@@ -67,6 +70,7 @@ def build(
             shape,
             hidden=shape.hidden[:depth],
             weights=(*shape.weights[:depth], shape.weights[-1]),
+            activations=shape.activations[:depth],
         )
         stage = replace(problem, architecture=part)
         begin = stage.constant_network()
@@ -77,12 +81,12 @@ def build(
                 (*network.thresholds[:-1], *begin.thresholds[-2:]),
             )
         is_last = depth == len(shape.hidden)
-        listener = on_network if is_last else lambda _: False
-        network = _grow(stage, begin, rng, listener, wants_stop)
+        listener = on_network if is_last else lambda _: None
+        network = _grow(stage, begin, rng, listener, slot)
     return network
 
 
-def draw(problem: RegressionProblem, rng: np.random.Generator) -> Network:
+def draw(problem: Problem[DistanceLoss], rng: np.random.Generator) -> Network:
     """Draw hidden units at random, which needs no compiled code, and fit the last layer."""
     shape = problem.architecture
     values, weights, thresholds = problem.inputs, [], []
@@ -101,11 +105,11 @@ def draw(problem: RegressionProblem, rng: np.random.Generator) -> Network:
 
 
 def _grow(
-    problem: RegressionProblem,
+    problem: Problem[DistanceLoss],
     network: Network,
     rng: np.random.Generator,
     on_network: Listener,
-    wants_stop: Callable[[], bool],
+    slot: Slot,
 ) -> Network:
     """Choose the units of the last hidden layer one by one."""
     state = RegressionState(problem, network, rng)
@@ -120,11 +124,11 @@ def _grow(
                 best = found
         if best is not None:
             state.put(unit, search.polish(best))
-        ends = wants_stop()
+        ends = slot.is_over()
         if (unit + 1) % every == 0 or unit == width - 1 or ends:
             state.refit()
-            ends = on_network(state.network()) or ends
-        if ends:
+            on_network(state.network())
+        if ends or slot.is_over():
             break
     return state.network()
 
@@ -137,31 +141,32 @@ def _proposals(search: UnitSearch, count: int) -> list[Unit]:
 
 
 def sweep(
-    problem: RegressionProblem,
+    problem: Problem[DistanceLoss],
     network: Network,
     rng: np.random.Generator,
-    wants_stop: Callable[[], bool],
+    *,
+    slot: Slot,
 ) -> Network:
     """Visit every unit once in random order; the network returned is never worse."""
     state = RegressionState(problem, network, rng)
-    loss = problem.loss(network)
+    loss = problem.value(network)
     best = network
     cheap = problem.inputs.shape[0] * max(problem.architecture.widths[-2], 1) ** 2 <= _CHEAP_FIT
     places = [(k, j) for k, on in enumerate(state.on) for j in range(len(on))]
     for number, place in enumerate(rng.permutation(len(places)).tolist(), start=1):
-        if wants_stop():
+        if slot.is_over():
             break
         moved = _visit(state, *places[place])
         if (moved and cheap) or number == len(places):
             state.refit()
             found = state.network()
-            if (now := problem.loss(found)) < loss:
+            if (now := problem.value(found)) < loss:
                 loss, best = now, found
     return best
 
 
 def _visit(state: RegressionState, layer: int, unit: int) -> bool:
-    if layer < len(state.on) - 1 or state.problem.kind == "absolute":
+    if layer < len(state.on) - 1 or state.problem.loss.kind == "absolute":
         return state.improve(layer, unit)
     search = state.search(unit)
     now = search.take(state.weights[layer][unit], float(state.thresholds[layer][unit]))
@@ -175,9 +180,9 @@ def _visit(state: RegressionState, layer: int, unit: int) -> bool:
     return True
 
 
-def kick(problem: RegressionProblem, network: Network, rng: np.random.Generator) -> Network:
+def kick(problem: Problem[DistanceLoss], network: Network, rng: np.random.Generator) -> Network:
     """Draw some units of the last hidden layer anew, the least useful ones first."""
-    if problem.kind == "absolute":
+    if problem.loss.kind == "absolute":
         return refit(problem, kick(squared(problem), network, rng))
     state = RegressionState(problem, network, rng)
     if not state.on:
@@ -194,13 +199,13 @@ def kick(problem: RegressionProblem, network: Network, rng: np.random.Generator)
     return state.network()
 
 
-def squared(problem: RegressionProblem) -> RegressionProblem:
+def squared(problem: Problem[DistanceLoss]) -> Problem[DistanceLoss]:
     """The problem with squares in place of sizes, one line per input again."""
-    return RegressionProblem.from_samples(
+    return regression(
         problem.architecture,
-        problem.inputs[problem.group],
-        problem.targets,
-        problem.weight,
-        unit=problem.price,
-        tolerance=problem.tolerance,
+        problem.inputs[problem.loss.group],
+        problem.loss.targets,
+        problem.loss.weight,
+        unit=problem.loss.price,
+        tolerance=problem.loss.relative_tolerance,
     )

@@ -11,10 +11,12 @@ import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack, vstack
 
-from bdnn.activation import FloatArray
-from bdnn.architecture import WeightSet
-from bdnn.network import Network
-from bdnn.regression_problem import RegressionProblem, weighted_median
+from bdnn.network.activation import FloatArray
+from bdnn.network.architecture import WeightSet
+from bdnn.network.network import Network
+from bdnn.problem.losses.absolute import weighted_median
+from bdnn.problem.losses.distance import DistanceLoss
+from bdnn.problem.problem import Problem
 
 _SWEEPS = 200
 _MEDIAN_SWEEPS = 20
@@ -23,18 +25,18 @@ _TOLERANCE = 1e-12
 _LARGEST_PROGRAM = 200_000
 
 
-def refit(problem: RegressionProblem, network: Network) -> Network:
+def refit(problem: Problem[DistanceLoss], network: Network) -> Network:
     """Fit the last layer anew; the result is never worse than the network itself."""
     values = _last_inputs(problem, network)
     W, bias = fit_outputs(problem, values, network.weights[-1])
     fitted = with_outputs(network, W, bias)
-    if not problem.allows(fitted):
+    if not problem.is_feasible(fitted):
         fitted = with_outputs(network, *_fit_support(problem, values, network.weights[-1]))
-    return fitted if problem.loss(fitted) < problem.loss(network) else network
+    return fitted if problem.value(fitted) < problem.value(network) else network
 
 
 def _fit_support(
-    problem: RegressionProblem, values: FloatArray, start: FloatArray
+    problem: Problem[DistanceLoss], values: FloatArray, start: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Fit only the weights that are not 0, every output above its own inputs."""
     used = start != 0.0
@@ -42,7 +44,7 @@ def _fit_support(
     W = np.where(used, np.array(rows), 0.0)
     if problem.architecture.thresholds == "zero":
         return W, np.zeros(len(W))
-    return W, problem.best_shift(values @ W.T)
+    return W, problem.loss.best_shift(problem.architecture, values @ W.T)
 
 
 def with_outputs(network: Network, W: FloatArray, bias: FloatArray) -> Network:
@@ -55,42 +57,42 @@ def with_outputs(network: Network, W: FloatArray, bias: FloatArray) -> Network:
 
 
 def fit_outputs(
-    problem: RegressionProblem, values: FloatArray, start: FloatArray
+    problem: Problem[DistanceLoss], values: FloatArray, start: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Weights and biases of the outputs above inputs of shape (n_inputs, width)."""
     kind = problem.architecture.weights[-1]
-    if problem.kind == "absolute":
+    if problem.loss.kind == "absolute":
         W = _least_absolute(problem, values, kind, start)
     else:
         W = _least_squares(problem, values, kind, start)
     if problem.architecture.thresholds == "zero":
         return W, np.zeros(len(W))
-    return W, problem.best_shift(values @ W.T)
+    return W, problem.loss.best_shift(problem.architecture, values @ W.T)
 
 
-def has_own_bias(problem: RegressionProblem) -> bool:
+def has_own_bias(problem: Problem[DistanceLoss]) -> bool:
     """Whether every output has a bias for itself."""
     shape = problem.architecture
     return shape.thresholds == "neuron" or (shape.thresholds == "layer" and shape.n_outputs == 1)
 
 
-def _last_inputs(problem: RegressionProblem, network: Network) -> FloatArray:
+def _last_inputs(problem: Problem[DistanceLoss], network: Network) -> FloatArray:
     if not problem.architecture.hidden:
         return problem.inputs
     return network.activations(problem.inputs)[-2].astype(float)
 
 
 def _least_squares(
-    problem: RegressionProblem, values: FloatArray, kind: WeightSet, start: FloatArray
+    problem: Problem[DistanceLoss], values: FloatArray, kind: WeightSet, start: FloatArray
 ) -> FloatArray:
-    weight = problem.weight  # inputs and samples are the same for squared losses
-    targets = problem.targets
+    weight = problem.loss.weight  # inputs and samples are the same for squared losses
+    targets = problem.loss.targets
     if has_own_bias(problem):
         # A bias takes the means off both sides.
         values = values - np.average(values, axis=0, weights=weight)
         targets = targets - np.average(targets, axis=0, weights=weight)
     gram = (values * weight[:, None]).T @ values
-    gram[np.diag_indices_from(gram)] += problem.ridge
+    gram[np.diag_indices_from(gram)] += problem.loss.ridge
     right = (values * weight[:, None]).T @ targets
     safe = gram + 1e-10 * max(1.0, float(np.trace(gram))) / len(gram) * np.eye(len(gram))
     free = np.linalg.solve(safe, right).T
@@ -133,12 +135,12 @@ def _nearest(weights: FloatArray, kind: WeightSet) -> FloatArray:
 
 
 def _least_absolute(
-    problem: RegressionProblem, values: FloatArray, kind: WeightSet, start: FloatArray
+    problem: Problem[DistanceLoss], values: FloatArray, kind: WeightSet, start: FloatArray
 ) -> FloatArray:
     """Improve weights along coordinates, and by a linear program where they are continuous."""
-    rows = values[problem.group]
+    rows = values[problem.loss.group]
     found = start.copy()
-    for row, y in enumerate(problem.targets.T):
+    for row, y in enumerate(problem.loss.targets.T):
         found[row] = _by_medians(problem, rows, y, start[row], kind)
         if not kind.integer and rows.size <= _LARGEST_PROGRAM:
             found[row] = _by_program(problem, rows, y, kind, found[row])
@@ -146,10 +148,14 @@ def _least_absolute(
 
 
 def _by_medians(
-    problem: RegressionProblem, rows: FloatArray, y: FloatArray, start: FloatArray, kind: WeightSet
+    problem: Problem[DistanceLoss],
+    rows: FloatArray,
+    y: FloatArray,
+    start: FloatArray,
+    kind: WeightSet,
 ) -> FloatArray:
     """Move one weight after the other, and the bias, to where the absolute loss is least."""
-    a, weight = _nearest(start, kind), problem.weight
+    a, weight = _nearest(start, kind), problem.loss.weight
     bias = 0.0
     for _ in range(_MEDIAN_SWEEPS):
         left = y - rows @ a - bias
@@ -174,14 +180,18 @@ def _by_medians(
 
 
 def _by_program(
-    problem: RegressionProblem, rows: FloatArray, y: FloatArray, kind: WeightSet, start: FloatArray
+    problem: Problem[DistanceLoss],
+    rows: FloatArray,
+    y: FloatArray,
+    kind: WeightSet,
+    start: FloatArray,
 ) -> FloatArray:
     """Weights of least absolute loss by a linear program: f >= D z - y and f >= y - D z."""
     n, width = rows.shape
     bias = np.full((n, 1), float(has_own_bias(problem)))
     design, sizes = csr_array(np.hstack([rows, bias])), eye_array(n)
     answer = linprog(
-        np.concatenate([np.zeros(width + 1), problem.weight]),
+        np.concatenate([np.zeros(width + 1), problem.loss.weight]),
         A_ub=vstack([hstack([design, -sizes]), hstack([-design, -sizes])]),
         b_ub=np.concatenate([y, -y]),
         bounds=[(-kind.limit, kind.limit)] * width + [(None, None)] + [(0, None)] * n,

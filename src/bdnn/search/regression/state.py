@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.activation import FloatArray
-from bdnn.network import Network
-from bdnn.regression_problem import RegressionProblem
+from bdnn.network.activation import FloatArray
+from bdnn.network.network import Network
+from bdnn.problem.losses.distance import DistanceLoss
+from bdnn.problem.problem import Problem
 from bdnn.search.kernels.backend import line_search, threshold_search
 from bdnn.search.regression.refit import fit_outputs, has_own_bias
 from bdnn.search.regression.unit import Unit, UnitSearch
@@ -22,23 +23,24 @@ class RegressionState:
 
     Parameters
     ----------
-    problem : RegressionProblem
+    problem : Problem[DistanceLoss]
     network : Network
     rng : numpy.random.Generator
     """
 
     def __init__(
-        self, problem: RegressionProblem, network: Network, rng: np.random.Generator
+        self, problem: Problem[DistanceLoss], network: Network, rng: np.random.Generator
     ) -> None:
         self.problem, self.rng = problem, rng
         self.inputs = np.ascontiguousarray(problem.inputs.T)
         self.weights = [W.copy() for W in network.weights]
-        self.thresholds = [t.copy() for t in network.thresholds]
+        self.thresholds = [t.copy() for t in network.step_thresholds]
         on = network.activations(problem.inputs)[:-1]
         self.on = [np.ascontiguousarray(layer.T, dtype=float) for layer in on]
         kind = problem.architecture.weights[-1]
         self.rules = np.array(
-            [problem.ridge, kind.limit, kind.integer, kind.zero, has_own_bias(problem)], dtype=float
+            [problem.loss.ridge, kind.limit, kind.integer, kind.zero, has_own_bias(problem)],
+            dtype=float,
         )
 
     @property
@@ -68,7 +70,7 @@ class RegressionState:
     def residuals(self) -> FloatArray:
         """Targets minus values, of shape (n_samples, n_outputs)."""
         values = self.last.T @ self.weights[-1].T - self.thresholds[-1]
-        return np.asarray(self.problem.targets - values[self.problem.group])
+        return np.asarray(self.problem.loss.targets - values[self.problem.loss.group])
 
     def search(self, unit: int) -> UnitSearch:
         """Set up the choice of a unit of the last hidden layer, for squared losses.
@@ -83,7 +85,7 @@ class RegressionState:
         return UnitSearch(
             values,
             moments,
-            problem.price,
+            problem.loss.price,
             self.rules,
             problem.architecture.weights[layer],
             self.free,
@@ -94,8 +96,8 @@ class RegressionState:
         """Weights of the inputs, and weighted residuals without a unit."""
         left = self.residuals() + np.outer(self.on[-1][unit], self.weights[-1][:, unit])
         if self.rules[4]:
-            left = left - np.average(left, axis=0, weights=self.problem.weight)
-        weight = self.problem.weight[:, None]
+            left = left - np.average(left, axis=0, weights=self.problem.loss.weight)
+        weight = self.problem.loss.weight[:, None]
         return np.hstack([weight, weight * left])
 
     def put(self, unit: int, found: Unit) -> None:
@@ -137,12 +139,12 @@ class RegressionState:
                 sums = self.weights[k] @ values
                 values = (sums >= self.thresholds[k][:, None]).astype(float)
             errors = (
-                self.problem.targets
-                - (values.T @ self.weights[-1].T - self.thresholds[-1])[self.problem.group]
+                self.problem.loss.targets
+                - (values.T @ self.weights[-1].T - self.thresholds[-1])[self.problem.loss.group]
             )
-            sizes = errors**2 if self.problem.kind == "squared" else np.abs(errors)
-            cost = self.problem.weight * (sizes @ self.problem.price)
-            costs.append(np.bincount(self.problem.group, cost, minlength=len(now)))
+            loss = self.problem.loss
+            cost = loss.weight * (loss.size(errors) @ loss.price)
+            costs.append(np.bincount(self.problem.loss.group, cost, minlength=len(now)))
         self.on[layer][unit] = now
         return np.asarray(costs[0] - costs[1])
 
@@ -183,5 +185,6 @@ class RegressionState:
     def _shift(self) -> None:
         """Let the biases follow."""
         if self.problem.architecture.thresholds != "zero":
-            shift = self.problem.best_shift(self.last.T @ self.weights[-1].T)
+            sums = self.last.T @ self.weights[-1].T
+            shift = self.problem.loss.best_shift(self.problem.architecture, sums)
             self.thresholds[-1] = -shift

@@ -7,8 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from bdnn.activation import BoolArray, FloatArray
-from bdnn.architecture import WeightSet
+from bdnn.network.activation import BoolArray, FloatArray
+from bdnn.network.architecture import WeightSet
 from bdnn.search.kernels.backend import best_split, set_gain
 from bdnn.search.starts.simple import nearest_weights
 

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from bdnn.activation import FloatArray, weighted_sums
-from bdnn.architecture import WeightSet
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
+from bdnn.network.activation import FloatArray, weighted_sums
+from bdnn.network.architecture import WeightSet
+from bdnn.network.network import Network
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 from bdnn.search.kernels.arrays import IntArray
 from bdnn.search.starts.noise import ClassNoise, RankNoise
 from bdnn.search.starts.output_thresholds import lower_outputs
@@ -41,7 +42,7 @@ class LatentWeights:
 
     Parameters
     ----------
-    problem : TrainingProblem
+    problem : Problem[OutputLoss]
     start : Network or None
         Whose weights the latent ones are near; None for a random network.
     rng : numpy.random.Generator
@@ -53,7 +54,7 @@ class LatentWeights:
 
     def __init__(
         self,
-        problem: TrainingProblem,
+        problem: Problem[OutputLoss],
         start: Network | None,
         rng: np.random.Generator,
         smoothing: float,
@@ -64,7 +65,7 @@ class LatentWeights:
         self.kinds = shape.weights
         self.paired = shape.n_outputs == 2 and shape.thresholds == "neuron"
         begin = random_start(problem, rng) if start is None else start
-        weights, thresholds = list(begin.weights), list(begin.thresholds)
+        weights, thresholds = list(begin.weights), list(begin.step_thresholds)
         if self.paired and start is None:
             weights[-1], thresholds[-1] = weights[-1][1:], thresholds[-1][1:]
         elif self.paired:  # the class with the higher score is the same
@@ -90,8 +91,8 @@ class LatentWeights:
         parameters = [*self.latent, *self.offsets]
         self.moments = [(np.zeros_like(p), np.zeros_like(p)) for p in parameters]
         self.steps = 0
-        total = problem.mass.sum(axis=1)
-        share = problem.mass / np.maximum(total, 1e-300)[:, None]
+        total = problem.loss.label_weight.sum(axis=1)
+        share = problem.loss.label_weight / np.maximum(total, 1e-300)[:, None]
         share += smoothing * (1.0 / shape.n_outputs - share)
         self.share: FloatArray = share.astype(self.dtype)
         self.weight: FloatArray = (total / max(total.mean(), 1e-300)).astype(self.dtype)
@@ -102,7 +103,7 @@ class LatentWeights:
 
     def make_noise(self, jitter: float, drift: float) -> None:
         """Let every batch have noise."""
-        mass = self.problem.mass
+        mass = self.problem.loss.label_weight
         if jitter:
             self.by_rank = RankNoise(self.inputs, mass.sum(axis=1), jitter, self.rng)
         if drift:

@@ -6,14 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from bdnn.activation import Activation, FloatArray, weighted_sums
-from bdnn.architecture import Architecture
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
-from bdnn.stepwise import from_twin
+from bdnn.network.activation import FloatArray, weighted_sums
+from bdnn.network.architecture import Architecture
+from bdnn.network.expansion import from_twin
+from bdnn.network.network import Network
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 
 
-def of_steps(problem: TrainingProblem) -> TrainingProblem:
+def of_steps(problem: Problem[OutputLoss]) -> Problem[OutputLoss]:
     """The same problem for networks of steps."""
     return replace(problem, architecture=replace(problem.architecture, activations=()))
 
@@ -32,11 +33,13 @@ def as_levels(network: Network, shape: Architecture) -> Network:
         rule = shape.activation_of(k)
         spread = rule.offsets - rule.offsets.mean() if rule.thresholds is not None else 0.0
         spread = rule.offsets if shape.thresholds == "zero" else spread
-        thresholds.append(_shaped(np.tile(t[:, None], rule.n_thresholds) + spread, rule))
+        thresholds.append(np.tile(t, rule.n_thresholds) + spread)
     return Network(shape, network.weights, (*thresholds, network.thresholds[-1]))
 
 
-def random_levels(network: Network, problem: TrainingProblem, rng: np.random.Generator) -> Network:
+def random_levels(
+    network: Network, problem: Problem[OutputLoss], rng: np.random.Generator
+) -> Network:
     """Give the weights of a network of steps thresholds at random sums of the problem's inputs."""
     shape = problem.architecture
     values, thresholds = problem.inputs, []
@@ -47,14 +50,14 @@ def random_levels(network: Network, problem: TrainingProblem, rng: np.random.Gen
         values = rule(sums, thresholds[-1]).astype(float)
     outputs = network.thresholds[-1]
     if shape.thresholds == "neuron":
-        outputs = np.median(weighted_sums(values, network.weights[-1]), axis=0)
+        outputs = np.median(weighted_sums(values, network.weights[-1]), axis=0)[:, None]
     return Network(shape, network.weights, (*thresholds, outputs))
 
 
 def _drawn(sums: FloatArray, shape: Architecture, k: int, rng: np.random.Generator) -> FloatArray:
     rule, units = shape.activation_of(k), sums.shape[1]
     if shape.thresholds == "zero":
-        return _shaped(np.tile(rule.offsets, (units, 1)), rule)
+        return np.tile(rule.offsets, (units, 1))
     rows = rng.integers(len(sums), size=(2, units, rule.n_thresholds))
     drawn = np.sort(0.5 * sums[rows, np.arange(units)[:, None]].sum(axis=0), axis=1)
     if rule.thresholds is not None:
@@ -63,8 +66,4 @@ def _drawn(sums: FloatArray, shape: Architecture, k: int, rng: np.random.Generat
         if not shape.weights[k].integer and rule.thresholds is None:
             drawn = np.clip(drawn, -1.0, 1.0)
         drawn = np.tile(drawn[0], (units, 1))
-    return _shaped(drawn, rule)
-
-
-def _shaped(thresholds: FloatArray, rule: Activation) -> FloatArray:
-    return thresholds[:, 0] if rule.n_thresholds == 1 else thresholds
+    return np.asarray(drawn)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.activation import FloatArray
+from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.arrays import IntArray
 
 # Quantiles per feature that noisy values are taken from.

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.activation import BoolArray, FloatArray, weighted_sums
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
+from bdnn.network.activation import BoolArray, FloatArray, weighted_sums
+from bdnn.network.network import Network
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 from bdnn.search.starts.simple import nearest_weights
 
 # Numbers in the inputs beyond which least squares are no longer a matter of milliseconds.
 _LARGEST_TABLE = 1_000_000
 
 
-def separating_start(problem: TrainingProblem) -> Network | None:
+def separating_start(problem: Problem[OutputLoss]) -> Network | None:
     """Put every class on one side of a least-squares plane of its own.
 
     With more features than samples that is a network without errors. None where the architecture
@@ -23,13 +24,13 @@ def separating_start(problem: TrainingProblem) -> Network | None:
     n_classes = shape.n_outputs
     if (
         len(shape.hidden) != 1
-        or shape.activations
+        or shape.has_levels
         or shape.hidden[0] < n_classes
         or not all(kind.zero for kind in shape.weights)
         or not 0 < X.size <= _LARGEST_TABLE
     ):
         return None
-    wanted = np.where(problem.mass > problem.cost_on, 1.0, -1.0)
+    wanted = np.where(problem.loss.label_weight > problem.loss.cost_on, 1.0, -1.0)
     has_biases = shape.thresholds == "neuron"
     design = np.column_stack([X, np.ones(len(X))]) if has_biases else X
     planes = np.linalg.lstsq(design, wanted, rcond=None)[0].T

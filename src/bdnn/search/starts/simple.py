@@ -6,11 +6,13 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from bdnn.activation import FloatArray, weighted_sums
-from bdnn.architecture import WeightSet
+from bdnn.clock import Slot
 from bdnn.errors import ModelError
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
+from bdnn.network.activation import FloatArray, weighted_sums
+from bdnn.network.architecture import WeightSet
+from bdnn.network.network import Network
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 from bdnn.search.kernels.arrays import IntArray
 from bdnn.search.starts.levels import as_levels, of_steps, random_levels
 
@@ -22,9 +24,9 @@ _ZEROS = 1.0 / 3.0
 
 
 def make_start(
-    problem: TrainingProblem, start: Start, rng: np.random.Generator, *, seconds: float
+    problem: Problem[OutputLoss], start: Start, rng: np.random.Generator, *, slot: Slot
 ) -> Network:
-    """Make the network a search begins with; ``seconds`` limits what takes long."""
+    """Make the network a search begins with; the slot limits what takes long."""
     if isinstance(start, Network):
         if start.architecture != problem.architecture:
             raise ModelError(
@@ -39,17 +41,17 @@ def make_start(
     if start == "straight_through":
         from bdnn.search.starts.straight_through import straight_through
 
-        return straight_through(problem, rng=rng, seconds=seconds)
+        return straight_through(problem, rng=rng, slot=slot)
     raise ModelError(
         f"start must be a network or one of {', '.join(get_args(StartName))}, got {start!r}: "
         "choose one of these."
     )
 
 
-def random_start(problem: TrainingProblem, rng: np.random.Generator) -> Network:
+def random_start(problem: Problem[OutputLoss], rng: np.random.Generator) -> Network:
     """Draw every unit at random, its plane between two inputs of different classes."""
     shape = problem.architecture
-    if shape.activations:
+    if shape.has_levels:
         return random_levels(random_start(of_steps(problem), rng), problem, rng)
     weights: list[FloatArray] = []
     thresholds: list[FloatArray] = []
@@ -68,17 +70,17 @@ def random_start(problem: TrainingProblem, rng: np.random.Generator) -> Network:
     return Network(shape, tuple(weights), tuple(thresholds))
 
 
-def linear_start(problem: TrainingProblem, rng: np.random.Generator) -> Network:
+def linear_start(problem: Problem[OutputLoss], rng: np.random.Generator) -> Network:
     """Begin with noisy copies of least-squares planes in the first layer, the rest at random.
 
     Every unit regresses one class on the inputs of a random half of the data, so that the units
     differ as those of a bagged ensemble do.
     """
     shape = problem.architecture
-    if shape.activations:
+    if shape.has_levels:
         return as_levels(linear_start(of_steps(problem), rng), shape)
     network = random_start(problem, rng)
-    X, mass = problem.inputs, problem.mass
+    X, mass = problem.inputs, problem.loss.label_weight
     total = mass.sum(axis=1)
     W, t = network.weights[0].copy(), network.thresholds[0].copy()
     for j in range(len(W)):
@@ -105,10 +107,10 @@ def _random_weights(size: tuple[int, int], kind: WeightSet, rng: np.random.Gener
 
 
 def _opposite_pairs(
-    problem: TrainingProblem, n_pairs: int, rng: np.random.Generator
+    problem: Problem[OutputLoss], n_pairs: int, rng: np.random.Generator
 ) -> tuple[IntArray, IntArray]:
     """Pairs of inputs whose leading classes differ, or any where all lead to the same class."""
-    leading = problem.mass.argmax(axis=1)
+    leading = problem.loss.label_weight.argmax(axis=1)
     one = rng.integers(len(leading), size=n_pairs)
     two = rng.integers(len(leading), size=n_pairs)
     for _ in range(20):

@@ -10,9 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from bdnn.architecture import Architecture
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 from bdnn.search.kernels.arrays import IntArray
 from bdnn.search.starts.simple import random_start
 
@@ -23,11 +24,11 @@ _MOST_NUMBERS, _ENOUGH_INPUTS = 1_000_000, 1000
 
 def allows_single_features(shape: Architecture) -> bool:
     """Whether units of the first layer can look at one feature, with a threshold of their own."""
-    return shape.thresholds == "neuron" and shape.weights[0].zero and not shape.activations
+    return shape.thresholds == "neuron" and shape.weights[0].zero and not shape.has_levels
 
 
 def single_feature_start(
-    problem: TrainingProblem, rng: np.random.Generator, *, share: float
+    problem: Problem[OutputLoss], rng: np.random.Generator, *, share: float
 ) -> Network:
     """Draw a share of the first layer's units on single features, all else at random.
 
@@ -54,7 +55,7 @@ def single_feature_start(
     return Network(shape, (W, *network.weights[1:]), (t, *network.thresholds[1:]))
 
 
-def best_single_features(problem: TrainingProblem, rng: np.random.Generator) -> Network | None:
+def best_single_features(problem: Problem[OutputLoss], rng: np.random.Generator) -> Network | None:
     """Make the network without hidden units whose every output looks at one feature, if any can.
 
     Each output has the feature, direction and threshold of the least loss, or is always on or off.
@@ -63,7 +64,7 @@ def best_single_features(problem: TrainingProblem, rng: np.random.Generator) -> 
     if not allows_single_features(shape) or not len(problem.inputs):
         return None
     lines = _some_lines(problem, rng)
-    inputs, mass = problem.inputs[lines], problem.mass[lines]
+    inputs, mass = problem.inputs[lines], problem.loss.label_weight[lines]
     gains = 2.0 * mass - mass.sum(axis=1, keepdims=True)
     W = np.zeros((shape.n_outputs, shape.n_features))
     best = np.maximum(gains.sum(axis=0), 0.0)
@@ -83,7 +84,7 @@ def best_single_features(problem: TrainingProblem, rng: np.random.Generator) -> 
                 W[output] = 0.0
                 W[output, feature] = sign
                 t[output] = sign * _between(values[cut], values[cut + 1], sign)
-    single = replace(shape, hidden=(), weights=shape.weights[:1])
+    single = replace(shape, hidden=(), weights=shape.weights[:1], activations=())
     return Network(single, (W,), (t,))
 
 
@@ -95,7 +96,10 @@ def _between(lower: float, upper: float, weight: float) -> float:
     return middle if middle < upper else lower
 
 
-def _some_lines(problem: TrainingProblem, rng: np.random.Generator) -> IntArray:
-    n_inputs, n_numbers = len(problem.inputs), problem.inputs.shape[1] * problem.mass.shape[1]
+def _some_lines(problem: Problem[OutputLoss], rng: np.random.Generator) -> IntArray:
+    n_inputs, n_numbers = (
+        len(problem.inputs),
+        problem.inputs.shape[1] * problem.loss.label_weight.shape[1],
+    )
     most = max(_ENOUGH_INPUTS, _MOST_NUMBERS // n_numbers)
     return np.asarray(rng.choice(n_inputs, min(n_inputs, most), replace=False))

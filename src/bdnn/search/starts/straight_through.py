@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
-
 import numpy as np
 
+from bdnn.clock import Slot
 from bdnn.errors import ModelError
-from bdnn.network import Network
-from bdnn.problem import TrainingProblem
+from bdnn.network.network import Network
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 from bdnn.search.starts.latent_weights import LatentWeights, box, with_tails
 from bdnn.search.starts.levels import as_levels, of_steps
 from bdnn.search.starts.single_features import allows_single_features, single_feature_start
 
 
 def straight_through(
-    problem: TrainingProblem,
+    problem: Problem[OutputLoss],
     *,
     rng: np.random.Generator,
-    seconds: float,
+    slot: Slot,
     epochs: int = 100,
     learning_rate: float = 0.02,
     jitter: float = 0.0,
@@ -28,16 +27,16 @@ def straight_through(
     single_features: float = 0.0,
     has_tails: bool = False,
     start: Network | None = None,
-    stops: Callable[[], bool] | None = None,
 ) -> Network:
     """Train by straight-through gradients and return the last network.
 
     Parameters
     ----------
-    problem : TrainingProblem
+    problem : Problem[OutputLoss]
     rng : numpy.random.Generator
-    seconds : float
-        Time limit; the learning rate falls to zero over the epochs that fit into it.
+    slot : Slot
+        The learning rate falls to zero over the epochs that fit into it; whether it was stopped is
+        asked after every epoch.
     epochs : int
     learning_rate : float
     jitter : float
@@ -53,12 +52,10 @@ def straight_through(
         Whether gradients also pass units far from their threshold, the weaker the farther.
     start : Network, optional
         Where to begin, a network of steps; a random one by default.
-    stops : callable () -> bool, optional
-        Asked after every epoch; True ends the training.
     """
     if problem.architecture.n_outputs == 1 or len(problem.inputs) == 0:
         return problem.constant_network()
-    if problem.architecture.activations:
+    if problem.architecture.has_levels:
         shape = problem.architecture
         if start is not None:
             raise ModelError(
@@ -67,17 +64,16 @@ def straight_through(
         steps = straight_through(
             of_steps(problem),
             rng=rng,
-            seconds=seconds,
+            slot=slot,
             epochs=epochs,
             learning_rate=learning_rate,
             jitter=jitter,
             drift=drift,
             smoothing=smoothing,
             has_tails=has_tails,
-            stops=stops,
         )
         return as_levels(steps, shape)
-    started, seconds = time.monotonic(), max(seconds, 1e-3)
+    seconds = max(slot.remaining, 1e-3)
     can_be_single = problem.architecture.hidden and allows_single_features(problem.architecture)
     if start is None and single_features and can_be_single:
         start = single_feature_start(problem, rng, share=single_features)
@@ -87,13 +83,13 @@ def straight_through(
     for epoch in range(epochs):
         progress = max(progress, epoch / epochs)
         for rows in trainer.batches():
-            used = (time.monotonic() - started) / seconds
+            used = 1.0 - slot.remaining / seconds if np.isfinite(seconds) else 0.0
             if used >= 1.0:
                 break
             # Where time and not the number of epochs is short, the rate follows the clock.
             progress = max(progress, used) if is_timed else progress
             trainer.learn(rows, learning_rate * (1.0 - progress))
         is_timed = is_timed or used > 1.5 * (epoch + 1) / epochs
-        if (stops is not None and stops()) or used >= 1.0:
+        if slot.is_over():
             break
     return trainer.network()

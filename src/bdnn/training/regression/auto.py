@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
-from bdnn.constraints.regression import ConstrainedRegression
-from bdnn.formulation import DEFAULT_EPS
-from bdnn.regression_problem import RegressionProblem
+from bdnn.mip import DEFAULT_EPS
+from bdnn.problem.losses.distance import DistanceLoss
+from bdnn.problem.problem import Problem
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.regression.base import RegressionRecord
+from bdnn.training.regression.base import RegressionRun
 from bdnn.training.regression.descent import RegressionDescent, RegressionSearch
 from bdnn.training.regression.exact import (
     RegressionExact,
@@ -17,7 +17,6 @@ from bdnn.training.regression.exact import (
     choose_engine,
     program_size,
 )
-from bdnn.training.result import Trained
 
 _SEARCH_SHARE = 0.5
 # Beyond this many products no solver gets anywhere: weak relaxations leave the bound at 0.
@@ -44,12 +43,12 @@ class RegressionAuto(RegressionDescent):
     name: ClassVar[str] = "auto"
     has_nodes: ClassVar[bool] = True
 
-    def check_supports(self, problem: RegressionProblem) -> None:
+    def check_supports(self, problem: Problem[DistanceLoss]) -> None:
         """Refuse what neither the search nor the program alone is for."""
         if not _needs_solver(problem):
             super().check_supports(problem)
 
-    def _train(self, recorder: RegressionRecord, solver: str | AbstractSolver) -> Trained:
+    def _train(self, recorder: RegressionRun, solver: str | AbstractSolver) -> None:
         problem = recorder.problem
         if _needs_solver(problem):
             return self._solve(recorder, solver)
@@ -66,16 +65,16 @@ class RegressionAuto(RegressionDescent):
                 message = message or "the run ended because more time had stopped paying"
         elif search.is_compiled and ended == "feasible":
             message = "the program is too large for a proof, so that only the search ran"
-        message = "" if recorder.is_close else message
-        return recorder.verdict(self.name, ended=ended, solver=engine, message=message)
+        recorder.solver = engine
+        recorder.end(ended, message)
 
-    def _solve(self, recorder: RegressionRecord, solver: str | AbstractSolver) -> Trained:
+    def _solve(self, recorder: RegressionRun, solver: str | AbstractSolver) -> None:
         """Leave everything to the solver, and say so."""
-        network, result = RegressionExact(self.eps)._train(recorder, solver)
-        said = "the search is for step units without constraints, so that a solver alone ran"
-        message = f"{said}; {result.message}" if result.message else said
-        return Trained(network, replace(result, method=self.name, message=message))
+        recorder.note(
+            "the search is for step units without constraints, so that a solver alone ran"
+        )
+        RegressionExact(self.eps)._train(recorder, solver)
 
 
-def _needs_solver(problem: RegressionProblem) -> bool:
-    return bool(problem.architecture.activations) or isinstance(problem, ConstrainedRegression)
+def _needs_solver(problem: Problem[DistanceLoss]) -> bool:
+    return problem.architecture.has_levels or bool(problem.terms)

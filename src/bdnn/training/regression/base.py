@@ -6,15 +6,17 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from bdnn.network import Network
-from bdnn.regression_problem import RegressionProblem
+from bdnn.network.network import Network
+from bdnn.problem.losses.distance import DistanceLoss
+from bdnn.problem.problem import Problem
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import ProgressHandler, RunRecord
-from bdnn.training.budget import Budget
 from bdnn.training.checks import check_nodes, check_solver, check_start
+from bdnn.training.driver import Whole, execute
+from bdnn.training.limits import Budget
 from bdnn.training.result import Progress, Trained
+from bdnn.training.run import ProgressHandler, Run
 
-RegressionRecord = RunRecord[RegressionProblem]
+RegressionRun = Run[DistanceLoss]
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class RegressionMethod(ABC):
 
     def train(
         self,
-        problem: RegressionProblem,
+        problem: Problem[DistanceLoss],
         *,
         budget: Budget | None = None,
         solver: str | AbstractSolver = "auto",
@@ -37,7 +39,7 @@ class RegressionMethod(ABC):
 
         Parameters
         ----------
-        problem : RegressionProblem
+        problem : Problem[DistanceLoss]
         budget : Budget, optional
         solver : str or AbstractSolver
         start : Network, optional
@@ -56,31 +58,26 @@ class RegressionMethod(ABC):
         check_nodes(budget, self.name, has_nodes=self.has_nodes)
         check_solver(solver, self.name)
         self.check_supports(problem)
-        unit = problem.weight_unit
+        unit = problem.samples.unit
 
         def tell(moment: Progress) -> bool | None:
             return None if on_progress is None else on_progress(moment.in_units(unit))
 
-        problem = problem.weighed_in(unit)
         if budget.loss is not None:
             budget = replace(budget, loss=budget.loss / unit)
-        recorder = RunRecord(problem, budget, tell)
-        recorder.offer(problem.constant_network(), "start")
-        recorder.given = start
+        run = Run(problem, budget, tell)
+        run.offer(problem.constant_network(), "start")
+        run.given = start
         if start is not None:
-            recorder.offer(start, "start")
-        try:
-            trained = self._train(recorder, solver)
-        except KeyboardInterrupt:
-            recorder.interrupted = True
-            trained = recorder.verdict(self.name, ended="interrupted")
-        network, result = trained
+            run.offer(start, "start")
+        execute([Whole(self.name, lambda run: self._train(run, solver))], run)
+        network, result = run.result(self.name)
         return Trained(problem.finished(network), result.in_units(unit))
 
-    def check_supports(self, problem: RegressionProblem) -> None:
+    def check_supports(self, problem: Problem[DistanceLoss]) -> None:
         """Refuse a problem that the method was not made for, before it does anything."""
         del problem
 
     @abstractmethod
-    def _train(self, recorder: RegressionRecord, solver: str | AbstractSolver) -> Trained:
-        """Offer networks and bounds to the recorder until it says stop, then ask its verdict."""
+    def _train(self, recorder: RegressionRun, solver: str | AbstractSolver) -> None:
+        """Offer networks and bounds to the run until it says stop."""

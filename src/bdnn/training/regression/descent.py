@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from bdnn.constraints.regression import ConstrainedRegression
+from bdnn.bounds import FREE
+from bdnn.clock import Slot
 from bdnn.errors import ModelError, UnsupportedFeatureError
-from bdnn.network import Network
-from bdnn.regression_problem import RegressionProblem
+from bdnn.network.network import Network
+from bdnn.problem.losses.distance import DistanceLoss
+from bdnn.problem.problem import Problem
 from bdnn.search.regression.descent import build, check_architecture, draw, kick, sweep
 from bdnn.search.regression.refit import refit
 from bdnn.search.warm_up import wait_for_regression
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.budget import is_number
-from bdnn.training.regression.base import RegressionMethod, RegressionRecord
-from bdnn.training.regression.levels import level_bound
-from bdnn.training.result import Trained
+from bdnn.training.limits import is_number
+from bdnn.training.regression.base import RegressionMethod, RegressionRun
 
 _PHASE = "search"
 # A sweep that gains less than this share of the loss is the last before a kick.
@@ -50,26 +49,25 @@ class RegressionDescent(RegressionMethod):
 
     name: ClassVar[str] = "descent"
 
-    def check_supports(self, problem: RegressionProblem) -> None:
+    def check_supports(self, problem: Problem[DistanceLoss]) -> None:
         """Refuse what the search has no moves for."""
         check_architecture(problem)
-        if isinstance(problem, ConstrainedRegression):
+        if problem.terms:
             raise UnsupportedFeatureError(
                 f"the search for regression cannot keep {problem.demands}: use method 'exact' or "
                 "'auto'."
             )
 
-    def _train(self, recorder: RegressionRecord, solver: str | AbstractSolver) -> Trained:
+    def _train(self, recorder: RegressionRun, solver: str | AbstractSolver) -> None:
         search = RegressionSearch.prepare(recorder, self)
         ended = search.run(seconds=recorder.remaining)
-        message = "" if recorder.is_proven else search.message
-        return recorder.verdict(self.name, ended=ended, message=message)
+        recorder.end(ended, search.message)
 
 
 class RegressionSearch:
     """A record's search with its random numbers."""
 
-    def __init__(self, recorder: RegressionRecord, patience: float, kicks: int) -> None:
+    def __init__(self, recorder: RegressionRun, patience: float, kicks: int) -> None:
         self.recorder = recorder
         self.patience = patience
         self.kicks = kicks
@@ -78,7 +76,7 @@ class RegressionSearch:
         self._rng = np.random.default_rng(recorder.budget.seed)
 
     @classmethod
-    def prepare(cls, recorder: RegressionRecord, method: RegressionDescent) -> RegressionSearch:
+    def prepare(cls, recorder: RegressionRun, method: RegressionDescent) -> RegressionSearch:
         """Check the settings of a method."""
         if not is_number(method.patience) or not method.patience > 0:
             raise ModelError(f"patience must be positive, got {method.patience!r}: raise it.")
@@ -93,13 +91,9 @@ class RegressionSearch:
     def run(self, *, seconds: float) -> str:
         """Search from the user's network or a new one; return why the search ended."""
         recorder = self.recorder
-        deadline = recorder.seconds + seconds - _LAST_PASSES * recorder.pass_seconds
+        slot = recorder.slot(_PHASE, seconds - _LAST_PASSES * recorder.pass_seconds)
         raise_bound(recorder)
-
-        def wants_stop() -> bool:
-            return recorder.heartbeat(_PHASE) or recorder.stopping or recorder.seconds > deadline
-
-        if not wait_for_regression(wants_stop):
+        if not wait_for_regression(slot):
             self.is_compiled = False
             self.message = (
                 "the compiled search was not loaded when its time was over (the first search on a "
@@ -109,27 +103,23 @@ class RegressionSearch:
                 recorder.offer(draw(recorder.problem, self._rng), _PHASE)
             return "time limit"
         with threadpool_limits(recorder.budget.threads, "blas"):
-            self._search(wants_stop)
-        return "time limit" if recorder.seconds > deadline else "feasible"
+            self._search(slot)
+        return "time limit" if slot.remaining <= 0 else "feasible"
 
-    def _search(self, wants_stop: Callable[[], bool]) -> None:
+    def _search(self, slot: Slot) -> None:
         recorder, problem = self.recorder, self.recorder.problem
 
-        def listen(network: Network) -> bool:
-            recorder.offer(network, _PHASE)
-            return wants_stop()
-
         if recorder.given is None:
-            build(problem, self._rng, listen, wants_stop)
+            build(problem, self._rng, lambda network: recorder.offer(network, _PHASE), slot=slot)
         if not problem.architecture.hidden:
             recorder.offer(refit(problem, self.best), _PHASE)
             return
         begin, quiet = self.best, 0
-        while not wants_stop():
-            before = problem.loss(begin)
-            begin = sweep(problem, begin, self._rng, wants_stop)
+        while not slot.is_over():
+            before = problem.value(begin)
+            begin = sweep(problem, begin, self._rng, slot=slot)
             better = recorder.offer(begin, _PHASE)
-            if problem.loss(begin) < (1.0 - _WORTHWHILE) * before:
+            if problem.value(begin) < (1.0 - _WORTHWHILE) * before:
                 continue
             quiet = 0 if better else quiet + 1
             if quiet >= self.kicks or recorder.is_stalled(self.patience):
@@ -144,8 +134,7 @@ class RegressionSearch:
         return self.recorder.problem.constant_network() if network is None else network
 
 
-def raise_bound(recorder: RegressionRecord) -> None:
-    """Take the bound that needs no solver: few units give few different values."""
-    bound = level_bound(recorder.problem)
-    if bound is not None:
-        recorder.improve_bound(bound, "number of levels", "bound")
+def raise_bound(recorder: RegressionRun) -> None:
+    """Take the bounds that need no solver."""
+    for bound in FREE.bounds(recorder.problem, recorder.slot("bound"), recorder.loss):
+        recorder.prove(bound, "bound")

@@ -7,23 +7,25 @@ solve again, until the bound of the relaxation meets the loss of the best networ
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from bdnn.activation import FloatArray
-from bdnn.formulation import DEFAULT_EPS
-from bdnn.formulation.regression_model import RegressionModel
-from bdnn.network import Network
-from bdnn.regression_problem import RegressionProblem
+from bdnn.bounds.lattice import solver_bound
+from bdnn.mip import DEFAULT_EPS, NetworkModel
+from bdnn.mip.regression import DistanceObjective
+from bdnn.network.activation import FloatArray
+from bdnn.network.network import Network
+from bdnn.problem.losses.distance import DistanceLoss
+from bdnn.problem.problem import Problem
 from bdnn.search.regression.refit import refit
 from bdnn.solvers.base import AbstractSolver, Feature
 from bdnn.solvers.registry import get_solver
 from bdnn.solvers.result import Limits, SolveResult, SolverEvent, Termination
-from bdnn.training.regression.base import RegressionMethod, RegressionRecord
-from bdnn.training.regression.levels import level_bound
-from bdnn.training.result import Trained
+from bdnn.training.regression.base import RegressionMethod, RegressionRun
+from bdnn.training.regression.descent import raise_bound
 
 _PHASE = "solve"
 _NO_ANSWER = (Termination.INFEASIBLE, Termination.UNBOUNDED, Termination.FAILED)
@@ -52,43 +54,30 @@ class RegressionExact(RegressionMethod):
     name: ClassVar[str] = "exact"
     has_nodes: ClassVar[bool] = True
 
-    def _train(self, recorder: RegressionRecord, solver: str | AbstractSolver) -> Trained:
-        bound = level_bound(recorder.problem)
-        if bound is not None:
-            recorder.improve_bound(bound, "number of levels", "bound")
+    def _train(self, recorder: RegressionRun, solver: str | AbstractSolver) -> None:
+        raise_bound(recorder)
         if recorder.stopping:
-            return recorder.verdict(self.name, ended=Termination.TIME_LIMIT.value)
+            return recorder.end(Termination.TIME_LIMIT.value)
         if program_size(recorder.problem) > _PRODUCTS_PER_SECOND * recorder.remaining:
-            steps = " and step units" if recorder.problem.architecture.activations else ""
-            return recorder.verdict(
-                self.name,
-                ended=Termination.TIME_LIMIT.value,
-                message="the program is too large to be handed to a solver in this time, so that "
+            steps = " and step units" if recorder.problem.architecture.has_levels else ""
+            return recorder.end(
+                Termination.TIME_LIMIT.value,
+                "the program is too large to be handed to a solver in this time, so that "
                 f"only a constant network or the start is returned: use method 'descent'{steps}",
             )
         exact = RegressionSolve.prepare(recorder, solver, self.eps)
         ended = exact.run(seconds=recorder.remaining)
-        return recorder.verdict(
-            self.name, ended=ended, solver=exact.solver_name, message=exact.message
-        )
+        recorder.solver = exact.solver_name
+        recorder.end(ended, exact.message)
 
 
-def program_size(problem: RegressionProblem) -> int:
+def program_size(problem: Problem[DistanceLoss]) -> int:
     """Number of products of a weight with an input, of which the rows of the program are made."""
-    shape = problem.architecture
-    # A unit of several values has as many rows and steps as thresholds.
-    rules = [shape.activation_of(k).n_thresholds for k in range(-1, shape.n_layers)]
-    products = (
-        inputs * below * units * own
-        for inputs, below, units, own in zip(
-            shape.widths, rules, shape.widths[1:], rules[1:], strict=False
-        )
-    )
-    return sum(products) * len(problem.inputs)
+    return problem.architecture.n_products * len(problem.inputs)
 
 
 def choose_engine(
-    problem: RegressionProblem, solver: str | AbstractSolver, *, threads: int, seed: int
+    problem: Problem[DistanceLoss], solver: str | AbstractSolver, *, threads: int, seed: int
 ) -> AbstractSolver:
     """Take the wanted solver, or HiGHS, which every installation has."""
     name = "highs" if solver == "auto" else solver
@@ -105,7 +94,10 @@ class RegressionSolve:
     """
 
     def __init__(
-        self, recorder: RegressionRecord, model: RegressionModel, engine: AbstractSolver
+        self,
+        recorder: RegressionRun,
+        model: NetworkModel[DistanceObjective],
+        engine: AbstractSolver,
     ) -> None:
         self.recorder = recorder
         self.model = model
@@ -116,14 +108,16 @@ class RegressionSolve:
 
     @classmethod
     def prepare(
-        cls, recorder: RegressionRecord, solver: str | AbstractSolver, eps: float
+        cls, recorder: RegressionRun, solver: str | AbstractSolver, eps: float
     ) -> RegressionSolve:
         """Build the model for a solver that can handle it."""
         budget, problem = recorder.budget, recorder.problem
-        recorder.note("build")
+        recorder.mark("build")
         engine = choose_engine(problem, solver, threads=budget.threads, seed=budget.seed)
-        tangents = problem.kind == "squared" and Feature.QUADRATIC_OBJECTIVE not in engine.features
-        model = RegressionModel.build(problem, tangents=tangents, eps=eps)
+        tangents = (
+            problem.loss.kind == "squared" and Feature.QUADRATIC_OBJECTIVE not in engine.features
+        )
+        model = NetworkModel.build(problem, tangents=tangents, eps=eps)
         engine.check_supports(model.program)
         return cls(recorder, model, engine)
 
@@ -143,39 +137,35 @@ class RegressionSolve:
         origin = f"solver {self.engine.name}"
         if self.tangents:
             origin += " with tangents"
-        if self.model.margin:
-            origin += f", for units that keep a margin of {self.model.margin:.2g}"
         return origin
 
     def run(self, *, seconds: float, patience: float | None = None) -> str:
         """Solve from the record's best network; return why the solver ended."""
         recorder = self.recorder
-        deadline = recorder.seconds + seconds * (1 - _RESERVE)
         nodes = recorder.budget.nodes
-        recorder.note(_PHASE)
+        recorder.mark(_PHASE)
         if self.tangents:
             self._first_tangents()
         began, gave_up = recorder.seconds, False
 
-        def wants_stop() -> bool:
+        def gives_up() -> bool:
             nonlocal gave_up
-            recorder.heartbeat(_PHASE)
             gave_up = recorder.is_stalled(patience, since=began)
-            return gave_up or recorder.interrupted
+            return gave_up
 
+        slot = recorder.slot(_PHASE, seconds * (1 - _RESERVE)).until(gives_up)
         while True:
             self.rounds += 1
             outcome = self.engine.solve(
                 self.model.program,
                 limits=Limits(
-                    seconds=max(0.0, deadline - recorder.seconds),
                     gap=recorder.budget.gap,
-                    absolute_gap=0.25 * recorder.problem.slack,
+                    absolute_gap=0.25 * float(recorder.problem.loss.tolerance),
                     nodes=nodes,
                 ),
                 start=self._start(),
                 on_event=self._listen,
-                wants_stop=wants_stop,
+                slot=slot,
             )
             self._conclude(outcome)
             ended = outcome.termination
@@ -189,7 +179,7 @@ class RegressionSolve:
                 return str(ended.value)
             if not self.tangents or recorder.is_close or outcome.solution is None:
                 return "feasible"
-            if recorder.seconds >= deadline:
+            if slot.remaining <= 0:
                 return Termination.TIME_LIMIT.value
             if nodes is not None and (nodes := nodes - outcome.nodes) <= 0:
                 return Termination.NODE_LIMIT.value
@@ -199,8 +189,8 @@ class RegressionSolve:
     def _first_tangents(self) -> None:
         """Begin with tangents at a few fixed points and at the best network."""
         loss, problem = self.model.loss, self.recorder.problem
-        spread = 1.0 / np.sqrt(problem.price)
-        limit = float(self.model.outputs.layer.weights.limit)
+        spread = 1.0 / np.sqrt(problem.loss.price)
+        limit = float(self.model.layers[-1].weights.limit)
         for touch in _FIRST_TOUCH:
             residuals = np.broadcast_to(touch * spread, loss.targets.shape)
             loss.add_tangents(residuals, np.full(loss.a.shape, touch / 1.5 * limit))
@@ -219,7 +209,7 @@ class RegressionSolve:
         for point in points:
             if point is not None:
                 loss.add_tangents(point[loss.e], point[loss.a])
-        return loss.true_value(x) > below + 1e-3 * self.recorder.problem.slack
+        return loss.true_value(x) > below + 1e-3 * float(self.recorder.problem.loss.tolerance)
 
     def _start(self) -> FloatArray | None:
         network = self.recorder.network
@@ -232,9 +222,11 @@ class RegressionSolve:
         return self.recorder.interrupted or self.recorder.is_close
 
     def _improve_bound(self, bound: float) -> None:
-        self.recorder.improve_bound(
-            bound, self.bound_origin, _PHASE, conditional=self.model.margin > 0
-        )
+        if math.isfinite(bound):
+            found = solver_bound(
+                self.recorder.problem, bound, self.bound_origin, margin=self.model.margin
+            )
+            self.recorder.prove(found, _PHASE)
 
     def _judge(self, solution: FloatArray) -> Network:
         """Offer a solution's network with the best last layer for its activations."""
@@ -249,7 +241,7 @@ class RegressionSolve:
         if outcome.solution is not None:
             network = self._judge(outcome.solution)
             true = self.model.loss.true_value(outcome.solution)
-            if recorder.problem.loss(network) > true + recorder.problem.slack:
+            if recorder.problem.value(network) > true + float(recorder.problem.loss.tolerance):
                 self.message = (
                     f"the solver claimed a loss of {true:g}, which its network does not have; "
                     f"{recorder.loss:g} is what the forward pass gives"

@@ -10,8 +10,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from bdnn.activation import FloatArray
-from bdnn.regression_problem import RegressionProblem
+from bdnn.network.activation import FloatArray
+from bdnn.problem.losses.distance import DistanceLoss
+from bdnn.problem.problem import Problem
 
 _MOST_CENTRES = 400
 # Samples that are fitted, and samples predicted at once.
@@ -22,14 +23,15 @@ _PENALTIES = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 
 def smoothed(
-    problem: RegressionProblem, share: float, rng: np.random.Generator
-) -> RegressionProblem:
+    problem: Problem[DistanceLoss], share: float, rng: np.random.Generator
+) -> Problem[DistanceLoss]:
     """Replace a share of every target by the smooth fit; for squared losses."""
-    if not np.ptp(problem.targets, axis=0).any():
+    if not np.ptp(problem.loss.targets, axis=0).any():
         return problem
-    fit = smooth_targets(problem.inputs, problem.targets, problem.weight, rng)
-    targets = (1.0 - share) * problem.targets + share * fit
-    return replace(problem, targets=targets, offset=(1.0 - share) ** 2 * problem.offset)
+    fit = smooth_targets(problem.inputs, problem.loss.targets, problem.loss.weight, rng)
+    targets = (1.0 - share) * problem.loss.targets + share * fit
+    offset = (1.0 - share) ** 2 * problem.loss.offset
+    return problem.with_loss(replace(problem.loss, targets=targets, offset=offset))
 
 
 def smooth_targets(

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bdnn.activation import FloatArray
+from bdnn.encoding.scaling import Scaler
 from bdnn.export.c.planning.plan import Cut
 from bdnn.export.inputs import InputFormat, Integers
-from bdnn.scaling import Scaler
+from bdnn.network.activation import FloatArray
 
 
 def find_cut(
@@ -41,8 +41,7 @@ def find_cut(
         at = _bisect(low, high, lambda k: is_on(np.array([k])))
         return Cut(feature, is_on(np.array([high])), at)
     code, bits = ("<d", "<q") if inputs.kind == "double" else ("<f", "<i")
-    kind = np.float64 if inputs.kind == "double" else np.float32
-    top = _place(float(np.finfo(kind).max), code, bits)
+    top = _place(inputs.largest, code, bits)
     at = _bisect(-top, top, lambda n: is_on(np.array([_number(n, code, bits)])))
     return Cut(feature, is_on(np.array([_number(top, code, bits)])), _number(at, code, bits))
 

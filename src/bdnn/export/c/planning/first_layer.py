@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from bdnn.encoding.scaling import Scaler
 from bdnn.export.c.planning.cuts import find_cut
 from bdnn.export.c.planning.plan import (
     Constant,
@@ -18,7 +19,6 @@ from bdnn.export.c.planning.plan import (
 )
 from bdnn.export.c.text import integer_type, mask_bytes, size_of
 from bdnn.export.inputs import InputFormat, Integers
-from bdnn.scaling import Scaler
 
 # Rough bytes of code or tables for the level of one feature.
 _LEVEL_WRITTEN_OUT, _LEVEL_IN_LOOP = 12, 7

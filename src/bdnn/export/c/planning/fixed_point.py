@@ -15,8 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bdnn.activation import FloatArray
 from bdnn.export.inputs import Integers
+from bdnn.network.activation import FloatArray
 
 _MOST_SUMS = 2**17
 _MOST_CRITICAL = 50_000

@@ -13,12 +13,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bdnn.encoding.scaling import LARGEST_SCALED, Scaler
 from bdnn.export.inputs import Integers
 
 _LARGEST_SHIFT = 40
 _LARGEST = 2**62
 _INT32 = 2**31
 _LONGEST_TABLE = 2**10
+
+
+def most_levels(scaler: Scaler) -> int:
+    """Largest level in absolute value of real inputs, which infinities and NaN have too."""
+    return round(LARGEST_SCALED / scaler.step)
 
 
 @dataclass(frozen=True)

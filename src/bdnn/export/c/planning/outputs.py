@@ -13,10 +13,10 @@ from itertools import pairwise
 
 import numpy as np
 
-from bdnn.activation import FloatArray
 from bdnn.export.c.planning.plan import FirstOn, IntegerUnits, LargestScore, reach
 from bdnn.export.inputs import Integers
-from bdnn.network import Network
+from bdnn.network.activation import FloatArray
+from bdnn.network.network import Network
 
 _ROUNDING = Fraction(1, 2**51)
 _MOST_PAIRS = 10**6
@@ -39,7 +39,7 @@ def integer_outputs(
     unit : float
         What an input of 1 stands for, a power of two.
     """
-    W, t = network.weights[-1], network.thresholds[-1]
+    W, t = network.weights[-1], network.output_thresholds
     if not (np.rint(W) == W).all():
         return None
     weights = W.astype(np.int64)

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bdnn.activation import FloatArray
 from bdnn.export.c.planning.levels import Level
 from bdnn.export.inputs import Integers
+from bdnn.network.activation import FloatArray
 
 
 @dataclass(frozen=True)

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bdnn.activation import FloatArray
-from bdnn.architecture import Architecture
+from bdnn.encoding.scaling import Scaler
 from bdnn.export.c.planning.first_layer import shape_first
 from bdnn.export.c.planning.fixed_point import fix_unit
-from bdnn.export.c.planning.levels import Level, fit_level
+from bdnn.export.c.planning.levels import Level, fit_level, most_levels
 from bdnn.export.c.planning.outputs import integer_outputs, whole_limit
 from bdnn.export.c.planning.plan import (
     Decision,
@@ -25,14 +24,14 @@ from bdnn.export.c.planning.plan import (
 )
 from bdnn.export.c.planning.pruning import prune
 from bdnn.export.inputs import InputFormat, Integers
-from bdnn.network import Network
-from bdnn.scaling import Scaler
+from bdnn.network.activation import FloatArray
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
 
 # A table of all patterns is no larger than masks and the loops over them up to about here.
 _WIDEST_TABLE = 6
 _WIDEST_REAL_TABLE = 10
 _EXACT = 2**53
-_LARGEST_SCALED = 2**30
 _BITS = ((0, 1),)
 
 
@@ -46,7 +45,7 @@ def make_plan(network: Network, scaler: Scaler, inputs: InputFormat) -> Plan:
         if k == 0:
             layers.append(_first_units(network, scaler, inputs, unit))
         else:
-            layers.append(_hidden_units(network.weights[k], network.thresholds[k]))
+            layers.append(_hidden_units(network.weights[k], network.step_thresholds[k]))
     decision: Decision | IntegerUnits
     if n_direct < shape.n_layers:
         decision = _table(network, n_direct)
@@ -91,8 +90,9 @@ def _levels(
     levels = {}
     for j in np.flatnonzero(W.any(axis=0)).tolist():
         if not inputs.is_integer:
-            bound = round(_LARGEST_SCALED / step)
-            ranges[j] = (-bound, bound)
+            ends = inputs.values(j, np.array([-inputs.largest, inputs.largest]), scaler)
+            low, high = sorted(round(end / step) for end in ends.tolist())
+            ranges[j] = (low, high)
             continue
         counts = inputs.counts(j)
         multiples = np.rint(inputs.values(j, counts, scaler) / step).astype(np.int64)
@@ -106,6 +106,8 @@ def _levels(
         ranges[j] = (int(multiples.min()), int(multiples.max()))
     weights = W.astype(np.int64)
     largest = np.array([max(map(abs, ends)) for ends in ranges], dtype=float)
+    if not inputs.is_integer:
+        largest = np.where(W.any(axis=0), most_levels(scaler), 0.0)
     if (np.abs(weights) @ largest).max(initial=0.0) * 2 >= _EXACT:
         return {}, inputs.ranges, None  # sums of the forward pass itself might round
     return levels, tuple(ranges), step
@@ -114,7 +116,7 @@ def _levels(
 def _first_units(
     network: Network, scaler: Scaler, inputs: InputFormat, unit: float | None
 ) -> Layer:
-    W, t = network.weights[0], network.thresholds[0]
+    W, t = network.weights[0], network.step_thresholds[0]
     if unit is None:
         return _fixed_units(W, t, scaler, inputs) or RealUnits(W, t)
     return IntegerUnits(W.astype(np.int64), tuple(whole_limit(value, unit) for value in t))
@@ -187,10 +189,10 @@ def _fixed_outputs(
     """Outputs right on raw counts, by fixed point where it is proven."""
     if network.architecture.ties != "first":
         return None
-    units = _fixed_units(network.weights[0], network.thresholds[0], scaler, inputs)
+    units = _fixed_units(network.weights[0], network.step_thresholds[0], scaler, inputs)
     return None if units is None else FirstOn(units)
 
 
 def _real_decision(network: Network) -> RealDecision:
-    units = RealUnits(network.weights[-1], network.thresholds[-1])
+    units = RealUnits(network.weights[-1], network.output_thresholds)
     return RealDecision(units, network.architecture.ties)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bdnn.encoding.scaling import Scaler
 from bdnn.export.c.planning.plan import (
     Constant,
     Cut,
@@ -20,7 +21,6 @@ from bdnn.export.c.writing.features import write_levels, write_values
 from bdnn.export.c.writing.lines import Code
 from bdnn.export.c.writing.sums import AbstractSum, BitSum, RealSum
 from bdnn.export.inputs import InputFormat
-from bdnn.scaling import Scaler
 
 
 def write_code(plan: Plan, scaler: Scaler, inputs: InputFormat, prefix: str) -> Code:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.export.c.planning.levels import Level
+from bdnn.encoding.scaling import LARGEST_SCALED, Scaler
+from bdnn.export.c.planning.levels import Level, most_levels
 from bdnn.export.c.planning.plan import IntegerUnits, Plan
 from bdnn.export.c.text import integer, integer_type, real, size_of, table
 from bdnn.export.c.writing.lines import Code
 from bdnn.export.c.writing.sums import LevelSum
 from bdnn.export.inputs import INTEGER_TYPES, InputFormat
-from bdnn.scaling import Scaler
-
-_LARGEST_SCALED = 2.0**30
 
 
 def write_levels(
@@ -27,6 +25,8 @@ def write_levels(
         names = [f"(int32_t)x[{j}]" for j in range(n_features)]
         return LevelSum(tag, units.weights, names, "x", largest, is_loop)
     largest = [max(map(abs, ends)) for ends in plan.ranges]
+    if not inputs.is_integer:
+        largest = [most_levels(scaler)] * n_features
     for j, level in plan.levels.items():
         reach = max(map(abs, inputs.ranges[j]))
         largest[j] = reach if level.is_count else level.highest - level.lowest
@@ -133,7 +133,7 @@ def _write_level_table(code: Code, inputs: InputFormat, j: int, level: Level) ->
 def _write_level_helper(code: Code, scaler: Scaler) -> None:
     """Write the scaler in double arithmetic, every rounding where Python has it."""
     code.needs_real = True
-    limit = real(_LARGEST_SCALED)
+    limit = real(LARGEST_SCALED)
     code.helpers += [
         "/* Multiple of the scaler's step nearest to (x - shift) * factor, ties to even. Volatile:",
         "   every operation rounds to double, whatever the compiler is told. */",
@@ -182,7 +182,7 @@ def write_values(code: Code, scaler: Scaler, inputs: InputFormat) -> None:
             level = f"(double){code.prefix}_level(v[j], SHIFT[j], FACTOR[j])"
             lines.append(f"v[j] = {level} * {real(scaler.step)};")
         else:
-            limit = real(_LARGEST_SCALED)
+            limit = real(LARGEST_SCALED)
             lines += [
                 "v[j] = v[j] - SHIFT[j];",
                 "v[j] = v[j] * FACTOR[j];",

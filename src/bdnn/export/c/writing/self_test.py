@@ -7,20 +7,20 @@ import numpy as np
 from bdnn.export.boundary import random_inputs
 from bdnn.export.c.text import integer, real
 from bdnn.export.inputs import InputFormat
-from bdnn.export.json import ModelRecord
+from bdnn.model import Model
 
 _SEED = 0
 
 
 def self_test(
-    record: ModelRecord, inputs: InputFormat, name: str, count: int, *, labels: bool, main: bool
+    model: Model, inputs: InputFormat, name: str, count: int, *, labels: bool, main: bool
 ) -> list[str]:
     """Write a function that counts wrong answers, and a ``main`` that prints the count.
 
     ``labels`` says whether the header has a function of labels.
     """
-    X = random_inputs(record.scaler, inputs, count, np.random.default_rng(_SEED))
-    classes = record.network.predict(inputs.scaled(X, record.scaler)).tolist()
+    X = random_inputs(model.encoder, inputs, count, np.random.default_rng(_SEED))
+    classes = model.network.predict(inputs.scaled(X, model.encoder)).tolist()
     rows = [[integer(int(v)) if inputs.is_integer else real(v) for v in row] for row in X.tolist()]
     lines = [
         "/* Number of self-test vectors with a wrong answer. */",

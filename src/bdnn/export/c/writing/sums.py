@@ -12,9 +12,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from bdnn.activation import FloatArray
 from bdnn.export.c.text import integer, integer_type, mask_bytes, real, table, word
 from bdnn.export.inputs import Integers
+from bdnn.network.activation import FloatArray
 
 _INT32 = 2**31
 _MOST_PLANES = 3

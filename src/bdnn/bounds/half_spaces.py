@@ -1,0 +1,199 @@
+"""What a half-space must cost at least: packing and covering of conflicts.
+
+Without a hidden layer, or with a single unit in the first, every output is a half-space of the
+inputs, the outside of one, or constant. A conflict is a small set of inputs, some wanted on and
+some wanted off, whose convex hulls share a point (:mod:`bdnn.bounds.separation`). No half-space
+serves all of them, so with costs ``c_i`` of a mistake an output costs at least
+
+    min  sum_i c_i x_i   subject to   sum_{i in C} x_i >= 1  for every conflict C,  x >= 0.
+
+Conflicts are generated: the present ``x`` as costs of the program of meeting hulls looks for one
+that is not yet respected. The bound is the value of a packing, the dual solution, which is made
+feasible in integers. What is left of the time goes to the same problem with ``x`` in {0, 1}, whose
+value is the least cost itself once no conflict is violated: the master problem of
+:mod:`bdnn.bounds.benders` for one unit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from bdnn.bounds.argument import Upper
+from bdnn.bounds.benders import BITS, CutSearch, is_free
+from bdnn.bounds.enumeration import is_one_plane
+from bdnn.bounds.gains import Integers, gains_of, mistakes_of
+from bdnn.bounds.rules import threshold_rules
+from bdnn.bounds.separation import Conflict, HalfSpace
+from bdnn.clock import Slot
+from bdnn.network.activation import FloatArray
+from bdnn.network.network import Network
+from bdnn.problem.bound import Bound
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
+from bdnn.solvers.growing import GrowingProgram
+from bdnn.solvers.registry import get_solver
+
+# Conflicts that are looked for with one solution of the covering problem.
+_PER_ROUND = 10
+_NEGLIGIBLE = 1e-6
+# Multipliers of conflicts are integers over this denominator.
+_DENOMINATOR = 2**24
+# Largest sum of costs that a solver of linear programs keeps apart; beyond, integers have to.
+_KEPT_APART = 10_000
+# Numbers in the inputs beyond which exact arithmetic on them takes too long.
+_LARGEST_TABLE = 200_000
+
+
+@dataclass(frozen=True)
+class HalfSpaces:
+    """Conflicts of every output.
+
+    Parameters
+    ----------
+    seed : int
+    threads : int
+        Threads of the solver.
+    offer : callable, optional
+        Called with a network that attains the bound, if there is one with the weights asked for.
+    """
+
+    seed: int = 0
+    threads: int = 1
+    offer: Callable[[Network], object] | None = None
+
+    def applies(self, problem: Problem[Any]) -> bool:
+        """Tell whether every output is a half-space of not too many inputs."""
+        return (
+            isinstance(problem.loss, OutputLoss)
+            and is_one_plane(problem.architecture)
+            and 0 < problem.inputs.size <= _LARGEST_TABLE
+        )
+
+    def bounds(
+        self, problem: Problem[OutputLoss], slot: Slot, upper: Upper = math.inf
+    ) -> Iterator[Bound]:
+        """Yield a better bound for every cost of an output that is refuted."""
+        gains = gains_of(problem.loss, bits=BITS)
+        outputs = self._outputs(problem.inputs, gains.values)
+        value = problem.irreducible.value
+
+        def total() -> Bound:
+            levels = sum(output.copies * output.level for output in outputs)
+            return Bound(value + gains.step * levels, "half-space certificates")
+
+        for stage in (_Output.pack, _Output.cover):
+            for number, output in enumerate(outputs):
+                for _ in stage(output, slot.part(1.0 / (len(outputs) - number))):
+                    found = total()
+                    yield found
+                    if found.value >= upper:
+                        return
+        shape = problem.architecture
+        has_network = is_free(shape) and shape.n_outputs == 2 and len(shape.hidden) <= 1
+        if self.offer is not None and has_network and len(outputs) == 1 and outputs[0].space:
+            self.offer(threshold_rules(1)[0].network(shape, [outputs[0].space]))
+
+    def _outputs(self, inputs: FloatArray, gains: Integers) -> list[_Output]:
+        """One for each pair of outputs that are each other's opposite, and so are half-spaces."""
+        found: list[_Output] = []
+        for column in gains.T[::-1]:
+            twin = next((o for o in found if np.array_equal(o.gains, -column)), None)
+            if twin is not None:
+                twin.copies += 1
+            elif column.any():
+                found.append(_Output(inputs, column, self.seed, self.threads))
+        return found
+
+
+class _Output:
+    """One output, or several that cost the same, and what is proven of it."""
+
+    def __init__(self, inputs: FloatArray, gains: Integers, seed: int, threads: int) -> None:
+        self.gains, self.copies = gains, 1
+        mistakes = mistakes_of(gains)
+        name = "highs" if int(mistakes.costs.sum()) <= _KEPT_APART else "cpsat"
+        engine = get_solver(name, threads=threads, seed=seed)
+        self.search = CutSearch(inputs, mistakes, threshold_rules(1), engine, seed)
+        self.level = 0
+        self._rng = np.random.default_rng(seed)
+
+    @property
+    def space(self) -> HalfSpace | None:
+        """A half-space that costs no more than the level, if one is known."""
+        return None if self.search.attained is None else self.search.attained[1][0]
+
+    def cover(self, slot: Slot) -> Iterator[int]:
+        """Yield better levels by the cheapest sets of inputs that meet all conflicts."""
+        for level in self.search.levels(slot):
+            if level > self.level:
+                self.level = level
+                yield level
+
+    def pack(self, slot: Slot) -> Iterator[int]:
+        """Yield better levels by fractional packings, until no conflict is violated."""
+        search = self.search
+        hulls = search.separator.hulls(
+            np.flatnonzero(search.wanted), np.flatnonzero(~search.wanted)
+        )
+        if hulls is None:
+            return
+        n_inputs, none = len(search.costs), np.zeros(len(search.costs), dtype=bool)
+        program = GrowingProgram()
+        program.add_rows(np.zeros((n_inputs, 0)), search.costs.astype(float))
+        x = np.zeros(n_inputs)
+        while not slot.is_over():
+            found: list[Conflict] = []
+            used = np.zeros(n_inputs)
+            for _ in range(_PER_ROUND):
+                conflict = hulls.conflict(x + used, none, self._rng)
+                members = list(conflict.on + conflict.off)
+                if x[members].sum() > 1.0 - _NEGLIGIBLE or slot.is_over():
+                    break
+                used[members] += 1.0
+                if conflict not in found and search.separator.certify(conflict):
+                    found.append(conflict)
+            if not found:
+                return
+            search.conflicts += found
+            program.add_variables(
+                -np.ones(len(found)), np.full(len(found), np.inf), _marks(found, n_inputs)
+            )
+            vertex = program.solve()
+            x = vertex.row_prices
+            level = packed(search.conflicts, vertex.variables, search.costs)
+            if level > self.level:
+                self.level = level
+                yield level
+
+
+def packed(conflicts: list[Conflict], multipliers: FloatArray, costs: Integers) -> int:
+    """Bound what conflicts cost together, whatever numbers a program proposes for them.
+
+    Multipliers become integers, and are scaled down where an input is charged more than it costs.
+    Costs are integers, so that the least one is the next integer.
+    """
+    safe = np.clip(np.nan_to_num(multipliers), 0.0, float(costs.max()))
+    whole = [int(value * _DENOMINATOR) for value in safe.tolist()]
+    charged = [0] * len(costs)
+    for (on, off), value in zip(conflicts, whole, strict=True):
+        for member in on + off:
+            charged[member] += value
+    excess = max(
+        Fraction(charge, int(cost) * _DENOMINATOR)
+        for charge, cost in zip(charged, costs.tolist(), strict=True)
+    )
+    return math.ceil(Fraction(sum(whole), _DENOMINATOR) / max(Fraction(1), excess))
+
+
+def _marks(conflicts: list[Conflict], n_inputs: int) -> FloatArray:
+    """One column per conflict with ones at its members."""
+    marks = np.zeros((n_inputs, len(conflicts)))
+    for number, (on, off) in enumerate(conflicts):
+        marks[list(on + off), number] = 1.0
+    return marks

@@ -1,0 +1,1 @@
+"""Bounds for networks whose hidden units can be listed."""

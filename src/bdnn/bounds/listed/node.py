@@ -1,0 +1,188 @@
+"""Nodes of the search over units, and what inputs ask of them.
+
+Units that are interchangeable form a team. What is decided at an input leaves rows: so many units
+of these teams must still have the value that the input needs, unless the input is given up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdnn.bounds.listed.table import Indices
+from bdnn.bounds.rules import Rule, Units
+from bdnn.network.activation import BoolArray, FloatArray
+
+#: Cost of what no network can do.
+IMPOSSIBLE = 2**40
+
+
+@dataclass(frozen=True)
+class Team:
+    """Interchangeable units: equal weights in the rule, equal values asked at some inputs.
+
+    Parameters
+    ----------
+    units : tuple of int
+    on, off : tuples of int
+        Inputs where all of them are on, and off.
+    vectors : array or None
+        Weight vectors that are left for them, None for all.
+    columns : tuple of patterns
+        Units worth beginning with.
+    """
+
+    units: Units
+    on: tuple[int, ...] = ()
+    off: tuple[int, ...] = ()
+    vectors: Indices | None = None
+    columns: tuple[BoolArray, ...] = ()
+
+
+@dataclass(frozen=True)
+class Node:
+    """Networks of one rule whose units have given values at some inputs.
+
+    ``level`` is the cost up to which ``vectors`` of the teams leave nothing out, and ``active``
+    tells which inputs mattered so far.
+    """
+
+    rule: Rule
+    teams: tuple[Team, ...]
+    active: BoolArray
+    level: int = -1
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What is known of a node: a bound, and where to branch if that is not above the level.
+
+    Without a bound above the level and without a place to branch, the node has a network of a cost
+    up to the level, or time ran out.
+    """
+
+    bound: int
+    team: int = -1
+    input: int = -1
+    teams: tuple[Team, ...] = ()
+    active: BoolArray | None = None
+    is_attained: bool = False
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What inputs still need.
+
+    Parameters
+    ----------
+    input, need : arrays of int, one per row
+        So many units must have the value that the input needs.
+    member : array of 0 and 1, shape (n_rows, n_teams)
+        Teams these units may belong to.
+    most : array of float, one per row
+        Largest multiplier that can pay.
+    can_go : array of bool, one per input
+        Whether the input can be given up.
+    fixed : int
+        Cost of inputs that cannot be served any more.
+    """
+
+    input: Indices
+    need: Indices
+    member: Indices
+    most: FloatArray
+    can_go: BoolArray
+    fixed: int
+
+    @classmethod
+    def write(
+        cls,
+        node: Node,
+        state: NDArray[np.int8],
+        wanted: BoolArray,
+        costs: NDArray[np.int64],
+        level: int | None,
+    ) -> Rows:
+        """Write the rows of a node.
+
+        Parameters
+        ----------
+        node : Node
+        state : array of shape (n_inputs, n_teams)
+            1 and -1 where a team is on and off at an input, 0 where that is open.
+        wanted : array of bool, one per input
+        costs : array of int, one per input
+        level : int or None
+            The cost a network may have, None for any.
+        """
+        units = tuple(team.units for team in node.teams)
+        kinds, group = np.unique(np.column_stack([wanted, state]), axis=0, return_inverse=True)
+        fixed = 0
+        inputs, needs = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+        members = [np.zeros((0, len(units)), dtype=np.int64)]
+        for number, (value, *values) in enumerate(kinds.tolist()):
+            which = np.flatnonzero(group.reshape(-1) == number)
+            rows = required(node.rule, units, tuple(values), bool(value))
+            if rows is None:
+                fixed += int(costs[which].sum())
+                continue
+            for teams, need in rows:
+                line = np.isin(np.arange(len(units)), teams).astype(np.int64)
+                inputs.append(which)
+                needs.append(np.full(len(which), need))
+                members.append(np.tile(line, (len(which), 1)))
+        where, needed = np.concatenate(inputs), np.concatenate(needs)
+        # An input that costs more than is left to spend cannot be given up.
+        left = IMPOSSIBLE if level is None else max(level - fixed, 0)
+        can_go = costs <= left
+        most = np.where(can_go[where], costs[where] / needed, 2.0 * (1 + left))
+        return cls(where, needed, np.concatenate(members), most, can_go, fixed)
+
+
+@cache
+def required(
+    rule: Rule, units: tuple[Units, ...], state: tuple[int, ...], wanted: bool
+) -> tuple[tuple[Units, int], ...] | None:
+    """How many units of which teams an input still needs; None if it cannot be served.
+
+    Parameters
+    ----------
+    rule : Rule
+    units : tuple of tuples
+        The teams.
+    state : tuple of int
+        1 and -1 for teams that are on and off at the input, 0 for others.
+    wanted : bool
+        Whether the output should be 1.
+
+    Returns
+    -------
+    tuple of (teams, number) or None
+        None of these rows follows from the others.
+    """
+    side = -1 if wanted else 1
+    lost = {j for team, s in zip(units, state, strict=True) if s == side for j in team}
+    ways = [set(way) for way in (rule.implicants if wanted else rule.implicates)]
+    ways = [way for way in ways if not way & lost]
+    if not ways:
+        return None
+    free = [number for number, s in enumerate(state) if s == 0]
+    need: dict[Units, int] = {}
+    for count in range(1, len(free) + 1):
+        for teams in combinations(free, count):
+            members = {j for number in teams for j in units[number]}
+            need[teams] = min(len(way & members) for way in ways)
+    return tuple((teams, n) for teams, n in need.items() if n and not _follows(teams, need))
+
+
+def _follows(teams: Units, need: dict[Units, int]) -> bool:
+    for count in range(1, len(teams)):
+        for part in combinations(teams, count):
+            rest = tuple(number for number in teams if number not in part)
+            if need[part] + need[rest] >= need[teams]:
+                return True
+    return False

@@ -1,0 +1,275 @@
+"""Whether a class holds in a ball around a raw input, in exact arithmetic.
+
+The ball holds every vector of doubles x', none beyond 1e100, for which the norm of ``x' - x`` is at
+most the radius; in scaled units that of ``(x' - x) * factor``. Lengths are measured exactly, from
+the raw input and not from the grid point that it is rounded to.
+
+A prediction subtracts, multiplies, cuts off and rounds to the grid in double arithmetic, and each
+of these keeps the order of numbers. So what a feature becomes lies between what its smallest and
+its largest double in the ball become, and for l_inf these are the ends of the box of inputs to
+look at. Where boxes had to be halved to find a proof, the halvings are gone through again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+from bdnn import limits
+from bdnn.checker.deadline import Deadline
+from bdnn.checker.evaluation import Evaluator, scaled, scaled_feature
+from bdnn.checker.intervals import BoxNetwork
+from bdnn.checker.model import Classifier
+from bdnn.checker.samples import Row
+
+Norm = Literal["linf", "l1", "l2"]
+Units = Literal["raw", "scaled"]
+#: Least and largest coordinate: a grid point, a whole raw number, or the input itself.
+Coordinates = list[tuple[Fraction, Fraction]]
+
+# Relative error of the scaler, which subtracts and multiplies once: two roundings, doubled twice.
+_SCALING_ERROR = Fraction(1, 2**50)
+_LARGEST_SCALED = Fraction(2**30)
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The inputs that exist: ranges, whole numbers, fixed features, one-hot groups."""
+
+    lower: Sequence[float]
+    upper: Sequence[float]
+    integer: Sequence[bool]
+    fixed: Sequence[bool]
+    groups: Sequence[Sequence[int]] = ()
+
+
+@dataclass(frozen=True)
+class Ball:
+    """What a perturbation may be, all with lengths up to the radius, or below it if not closed."""
+
+    radius: Fraction
+    norm: Norm
+    units: Units
+    closed: bool = True
+
+    def holds(self, lengths: Sequence[Fraction]) -> bool:
+        """Tell whether a move of these lengths stays in the ball."""
+        size, limit = max(lengths, default=Fraction(0)), self.radius
+        if self.norm == "l1":
+            size = sum(lengths, Fraction(0))
+        elif self.norm == "l2":
+            size, limit = sum((x * x for x in lengths), Fraction(0)), limit * limit
+        return size <= limit if self.closed else size < limit
+
+
+class Guarantee:
+    """The question whether a class holds in the balls around inputs."""
+
+    def __init__(self, model: Classifier, ball: Ball, domain: Domain | None = None) -> None:
+        n = model.n_features
+        anything = Domain([-math.inf] * n, [math.inf] * n, [False] * n, [False] * n)
+        self.model, self.ball = model, ball
+        self.domain = anything if domain is None else domain
+        self.network, self.boxes = Evaluator(model), BoxNetwork(model)
+        factor = [abs(Fraction(f)) for f in model.factor]
+        self.weight = factor if ball.units == "scaled" else [Fraction(1)] * n
+        self._reach = [ball.radius / weight for weight in self.weight]
+
+    def holds(self, row: Row, label: int, proof: Any = None) -> bool:
+        """Tell whether every input in the ball is certainly put into a class.
+
+        Parameters
+        ----------
+        proof : nested list, optional
+            Halvings ``[feature, cut, left, right]`` of the box around the input.
+        """
+        if not self.ball.closed and not self.ball.radius:
+            return True
+        return _Around(self, row).is_closed(self.reach(row), label, proof)
+
+    def counter_example(self, row: Row, label: int, deadline: Deadline | None = None) -> Row | None:
+        """Look in some corners of the ball for an input of another class."""
+        for corner in self._corners(row, label):
+            if deadline is not None:
+                deadline.check()
+            lengths = [
+                abs(Fraction(a) - Fraction(b)) * weight
+                for a, b, weight in zip(corner, row, self.weight, strict=True)
+            ]
+            if self.ball.holds(lengths):
+                answer = self.network.answer(scaled(self.model, corner))
+                if answer.winner != label:
+                    return corner
+        return None
+
+    def reach(self, row: Row) -> Coordinates:
+        """Coordinates that features can have in the ball, each on its own."""
+        box = []
+        for j, ends in enumerate(self.ends(row)):
+            low, high = sorted(self.coordinate(j, end) for end in ends)
+            box.append((low, high))
+        return box
+
+    def coordinate(self, j: int, value: float) -> Fraction:
+        """Where a raw value of a feature comes to lie."""
+        if self.domain.integer[j]:
+            return Fraction(value)
+        seen = Fraction(self.seen(j, value))
+        return seen / Fraction(self.model.step) if self.model.step else seen
+
+    def seen(self, j: int, value: float) -> float:
+        """What the network sees of a raw value."""
+        return value if self.model.scale_kind is None else scaled_feature(self.model, j, value)
+
+    def ends(self, row: Row) -> list[tuple[float, float]]:
+        """Smallest and largest double of every feature."""
+        ends = []
+        for j, (x, reach) in enumerate(zip(row, self._reach, strict=True)):
+            if self.domain.fixed[j]:
+                ends.append((x, x))
+                continue
+            whole = bool(self.domain.integer[j])
+            high = _below(Fraction(x) + reach, whole=whole, closed=self.ball.closed)
+            low = -_below(reach - Fraction(x), whole=whole, closed=self.ball.closed)
+            least, most = min(self.domain.lower[j], x), max(self.domain.upper[j], x)
+            if whole:
+                least = math.ceil(least) if math.isfinite(least) else least
+                most = math.floor(most) if math.isfinite(most) else most
+            # An open ball of a feature that cannot move holds the input itself.
+            ends.append((min(x, max(low, least)), max(x, min(high, most))))
+        return ends
+
+    def _corners(self, row: Row, label: int) -> Iterator[Row]:
+        ends = self.ends(row)
+        if self.ball.norm != "linf":
+            for j, pair in enumerate(ends):
+                for end in pair:
+                    yield (*row[:j], end, *row[j + 1 :])
+            return
+        lines = [list(map(Fraction, line)) for line in self.model.layers[0].weights]
+        if len(self.model.layers) == 1:
+            own = lines[label]
+            lines += [[a - b for a, b in zip(line, own, strict=True)] for line in lines]
+        for line in lines:
+            yield tuple(high if w > 0 else low for w, (low, high) in zip(line, ends, strict=True))
+            yield tuple(low if w > 0 else high for w, (low, high) in zip(line, ends, strict=True))
+
+
+class _Around:
+    """One input and what surrounds it."""
+
+    def __init__(self, guarantee: Guarantee, row: Row) -> None:
+        model = guarantee.model
+        self._guarantee, self.model = guarantee, model
+        self.ball, self.domain = guarantee.ball, guarantee.domain
+        self.weight = guarantee.weight
+        self._raw = [Fraction(x) for x in row]
+        self._current = [guarantee.coordinate(j, x) for j, x in enumerate(row)]
+        self._centre = self._raw
+        if model.scale_kind is not None:
+            exact = (
+                (x - Fraction(b)) * Fraction(f)
+                for x, b, f in zip(self._raw, model.shift, model.factor, strict=True)
+            )
+            self._centre = [max(-_LARGEST_SCALED, min(_LARGEST_SCALED, s)) for s in exact]
+        # How far a scaled input moves when its raw feature moves by a radius of 1.
+        self._unit = [abs(Fraction(f)) / w for f, w in zip(model.factor, self.weight, strict=True)]
+
+    def is_closed(self, box: Coordinates, label: int, proof: Any) -> bool:
+        """Whether a box holds no counter-example, by its halves where it has been halved."""
+        if any(low > high for low, high in box):
+            return True
+        if proof is None:
+            return self._is_certain(box, label) or self._is_impossible(box) or self._is_far(box)
+        feature, cut, left, right = proof
+        low, high = box[feature]
+        cut = Fraction(cut)
+        apart = bool(self.domain.integer[feature]) or self.model.step > 0
+        if apart and cut.denominator != 1:
+            return False
+        halves = ((low, min(high, cut)), (max(low, cut + 1 if apart else cut), high))
+        return all(
+            self.is_closed([*box[:feature], half, *box[feature + 1 :]], label, part)
+            for half, part in zip(halves, (left, right), strict=True)
+        )
+
+    def _is_far(self, box: Coordinates) -> bool:
+        """Whether even the nearest point of the box is outside the ball."""
+        step = Fraction(self.model.step)
+        moves = []
+        for j, (low, high) in enumerate(box):
+            nearest = max(low, min(high, self._current[j]))
+            if nearest == self._current[j]:
+                moves.append(Fraction(0))
+            elif self.domain.integer[j]:
+                moves.append(abs(nearest - self._raw[j]) * self.weight[j])
+            else:
+                distance = abs(nearest * (step or 1) - self._centre[j])
+                if self.model.scale_kind is not None:
+                    distance -= step / 2 + _SCALING_ERROR * (abs(self._centre[j]) + distance)
+                moves.append(max(Fraction(0), distance) / self._unit[j])
+        return not self.ball.holds(moves)
+
+    def _is_impossible(self, box: Coordinates) -> bool:
+        return any(
+            sum(box[j][0] for j in group) > 1 or sum(box[j][1] for j in group) < 1
+            for group in self.domain.groups
+        )
+
+    def _is_certain(self, box: Coordinates, label: int) -> bool:
+        unit = Fraction(self.model.step)
+        seen = box
+        if any(self.domain.integer) or not unit:
+            exact = [(low * (unit or 1), high * (unit or 1)) for low, high in box]
+            for j, ends in enumerate(box):
+                if self.domain.integer[j]:
+                    low, high = sorted(self._guarantee.seen(j, float(end)) for end in ends)
+                    exact[j] = (Fraction(low), Fraction(high))
+            unit = unit or Fraction(1, max(end.denominator for ends in exact for end in ends))
+            seen = [(low / unit, high / unit) for low, high in exact]
+        bounds = None if self.ball.norm == "linf" else self._sum_bounds
+        inputs = [(int(low), int(high)) for low, high in seen]
+        return self._guarantee.boxes.is_certain(inputs, unit, label, bounds)
+
+    def _sum_bounds(self, weights: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
+        """Bounds of a weighted sum within the ball of the norm, by its dual."""
+        middle = sum((w * s for w, s in zip(weights, self._centre, strict=True)), Fraction(0))
+        half = Fraction(self.model.step) / 2
+        loose = sum(
+            (
+                abs(w) * (half + _SCALING_ERROR * abs(s))
+                for w, s in zip(weights, self._centre, strict=True)
+            ),
+            Fraction(0),
+        )
+        sizes = [abs(w) * u for w, u in zip(weights, self._unit, strict=True)]
+        dual = max(sizes)
+        if self.ball.norm == "l2":
+            dual = _root_above(sum((size * size for size in sizes), Fraction(0)))
+        spread = loose + self.ball.radius * dual * (1 + _SCALING_ERROR)
+        return middle - spread, middle + spread
+
+
+def _below(value: Fraction, *, whole: bool, closed: bool) -> float:
+    """Largest double, or whole number, that is at most a value, or below it."""
+    if value > limits.LARGEST_INPUT:
+        return limits.LARGEST_INPUT
+    if value < -limits.LARGEST_INPUT:
+        return -limits.LARGEST_INPUT
+    if whole:
+        floor = math.floor(value)
+        value, closed = Fraction(floor if closed or floor != value else floor - 1), True
+    number = float(value)
+    exact = Fraction(number)
+    if exact > value or (exact == value and not closed):
+        number = math.nextafter(number, -math.inf)
+    return number
+
+
+def _root_above(square: Fraction) -> Fraction:
+    """A fraction not below a square root, and hardly above."""
+    scale = 2**60
+    return Fraction(math.isqrt(math.ceil(square * scale * scale)) + 1, scale)

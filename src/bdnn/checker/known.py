@@ -1,0 +1,94 @@
+"""What promises are checked with: the model, the training data, the answers on them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bdnn.checker.claims import Verdict
+from bdnn.checker.deadline import Deadline
+from bdnn.checker.evaluation import Evaluation
+from bdnn.checker.model import CheckedModel
+from bdnn.checker.rows import parse_rows
+from bdnn.checker.samples import Samples
+from bdnn.checker.statements import key_of, place, shown
+
+
+class PromiseError(Exception):
+    """Why a promise is false, or why nobody knows."""
+
+    def __init__(self, verdict: Verdict, why: str) -> None:
+        super().__init__(why)
+        self.verdict: Verdict = verdict
+
+
+def require(holds: bool, why: str) -> None:
+    """Call a promise false unless something holds."""
+    if not holds:
+        raise PromiseError("false", why)
+
+
+@dataclass(frozen=True)
+class Known:
+    """What promises are checked with.
+
+    Attributes
+    ----------
+    model : CheckedModel
+    deadline : Deadline
+    samples : Samples or None
+        None where the training data were not given.
+    found : Evaluation or None
+        Answers on the samples.
+    why : str
+        What is told of claims about training data where there are none.
+    """
+
+    model: CheckedModel
+    deadline: Deadline
+    samples: Samples | None = None
+    found: Evaluation | None = None
+    why: str = "cannot be checked on other data than it was trained on"
+
+    def training(self) -> tuple[Samples, Evaluation]:
+        """Training data and the answers on them."""
+        if self.samples is None or self.found is None:
+            raise PromiseError("claimed", self.why)
+        return self.samples, self.found
+
+    def rows(self, text: Any) -> list[int]:
+        """Numbers of training samples, from 0; all for None."""
+        samples, _ = self.training()
+        if text is None:
+            return list(range(len(samples)))
+        rows = parse_rows(text)
+        require(len(rows) > 0, "it is about no rows")
+        require(rows.last < len(samples), f"there are {len(samples)} rows and no {rows.last + 1}")
+        return list(rows)
+
+    def feature(self, wanted: Any) -> int:
+        """Place of a feature that is given by its place, or by the name that DATA have for it."""
+        if not isinstance(wanted, str):
+            j = place(wanted)
+            require(j < self.model.n_features, f"there is no feature {j}")
+            return j
+        if self.samples is None or self.samples.names is None:
+            raise PromiseError("claimed", f"{shown(wanted)} is no name that the given data tell")
+        names = self.samples.names
+        require(wanted in names, f"the data have no feature {shown(wanted)}")
+        j = names.index(wanted)
+        stated = self.model.content.get("feature_names")
+        is_same = stated is None or stated[j] == wanted
+        require(is_same, f"{shown(wanted)} is another feature of the data than of the file")
+        return j
+
+    def name(self, j: int) -> str:
+        """Write a feature as the data call it."""
+        names = None if self.samples is None else self.samples.names
+        return f"feature {j}" if names is None else shown(names[j])
+
+    def output(self, label: Any) -> int:
+        """Place of a class."""
+        keys = list(map(key_of, self.model.classes))
+        require(key_of(label) in keys, f"{shown(label)} is no class of the model")
+        return keys.index(key_of(label))

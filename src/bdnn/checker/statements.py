@@ -1,0 +1,64 @@
+"""Single things that a model file states: exact numbers, places, labels, texts to be printed."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from typing import Any
+
+from bdnn import limits
+
+_RATIO = re.compile(r"([-+]?\d+)/(\d+)")
+_DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?")
+_SHOWN = 60
+
+
+def exact(value: Any) -> Fraction:
+    """Read a number exactly: a JSON number, or a text such as ``"0.1"`` or ``"1/3"``.
+
+    Raises
+    ------
+    ValueError
+        If it is none, or one of more digits than anybody needs.
+    """
+    if type(value) in (int, float):
+        return Fraction(value)
+    if isinstance(value, str) and len(value) <= limits.NUMBER_CHARACTERS:
+        ratio = _RATIO.fullmatch(value)
+        if ratio and int(ratio[2]):
+            return Fraction(int(ratio[1]), int(ratio[2]))
+        decimal = _DECIMAL.fullmatch(value)
+        if decimal and abs(int((decimal[2] or "e0")[1:])) <= limits.EXPONENT:
+            return Fraction(value)
+    raise ValueError(f"{shown(value)} is no number")
+
+
+def place(value: Any) -> int:
+    """Read a place that is counted from 0."""
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{shown(value)} is no place")
+    return value
+
+
+def key_of(label: Any) -> tuple[str, Any]:
+    """Make labels comparable: numbers by value and texts by letters, never with each other."""
+    if type(label) not in (str, int, float, bool):
+        raise ValueError(f"{shown(label)} is no label")
+    return ("text", label) if isinstance(label, str) else ("number", label)
+
+
+def shown(value: Any) -> str:
+    """Write something from a file into a sentence: short, on one line, nothing but letters."""
+    text = ascii(value) if not isinstance(value, str) else repr(value[: 2 * _SHOWN])
+    text = "".join(letter if letter.isprintable() else "?" for letter in text)
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
+
+
+def number_text(value: Fraction) -> str:
+    """Write a number for a reader."""
+    if value.denominator == 1 and abs(value) < 10**15:
+        return str(value.numerator)
+    try:
+        return f"{float(value):.9g}"
+    except OverflowError:
+        return f"{'-' * (value < 0)}more than 1e308"

@@ -1,0 +1,145 @@
+"""The training itself: which estimator, how it is watched, and where it is saved."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
+from inspect import signature
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+from bdnn import BDNNClassifier, BDNNRegressor, smallest_network
+from bdnn.cli.interrupts import undisturbed
+from bdnn.cli.options.learning import Learning
+from bdnn.cli.options.limits import Limits
+from bdnn.cli.options.output import Output
+from bdnn.cli.progress import ProgressDisplay
+from bdnn.datasets import Samples
+from bdnn.errors import ModelError
+from bdnn.model_file.data import format_rows
+from bdnn.network.activation import FloatArray
+
+# Options of another name than the parameter they become.
+_OPTIONS = {
+    "robust": "--radius",
+    "validation_fraction": "--validation",
+}
+
+Estimator = BDNNClassifier | BDNNRegressor
+
+
+class Fitted(NamedTuple):
+    """A trained model, what training warned of, what else was found out, and where it is saved.
+
+    ``problem`` says what kept it from being saved where it was wanted.
+    """
+
+    model: Estimator
+    warnings: list[str]
+    facts: dict[str, Any]
+    path: Path | None
+    problem: str | None
+
+
+@dataclass(frozen=True)
+class Task:
+    """An estimator with its parameters, and whether its width is looked for."""
+
+    kind: type[Estimator]
+    parameters: dict[str, Any]
+    max_error: float | None = None
+
+    @classmethod
+    def create(cls, learning: Learning, parameters: dict[str, Any]) -> Task:
+        """Choose the estimator, and refuse what it does not know."""
+        kind = BDNNRegressor if learning.regression else BDNNClassifier
+        known = [*signature(kind).parameters, *([] if learning.regression else ["smallest"])]
+        asked = [*parameters, *(["smallest"] if learning.smallest else [])]
+        foreign = [name for name in asked if name not in known]
+        if foreign:
+            option = _OPTIONS.get(foreign[0], f"--{foreign[0].replace('_', '-')}")
+            raise ModelError(
+                f"{option} is for classifiers, got it with --regression: leave one of them out."
+            )
+        if learning.smallest and "hidden" in parameters:
+            raise ModelError(
+                "--smallest looks for the width itself, got --hidden too: leave one out."
+            )
+        return cls(kind, parameters, (learning.max_error or 0.0) if learning.smallest else None)
+
+    def fit(
+        self, samples: Samples, chosen: NDArray[np.intp], data: str, limits: Limits, output: Output
+    ) -> Fitted:
+        """Train with a display of the progress, and save the model before anything else."""
+        display = None if output.quiet else ProgressDisplay(limits.seconds)
+        X, y, names = samples.X[chosen], samples.y[chosen], samples.encoding.feature_names
+        extra = {"table": samples.encoding.to_dict(), "data": data, "rows": format_rows(chosen)}
+        with _convergence_warnings() as messages, display or nullcontext():
+            model, facts = self._train(X, y, feature_names=names, callback=display)
+            with undisturbed():
+                path, problem = _save(model, output.out, extra)
+        return Fitted(model, messages, facts, path, problem)
+
+    def _train(
+        self, X: FloatArray, y: NDArray[np.generic], **options: Any
+    ) -> tuple[Estimator, dict[str, Any]]:
+        if self.max_error is None:
+            callback = options.pop("callback")
+            model = self.kind(**self.parameters, callback=callback).fit(X, y, **options)
+            return model.set_params(callback=None), {}
+        started = time.perf_counter()
+        found = smallest_network(X, y, max_error=self.max_error, **options, **self.parameters)
+        return found.classifier, {
+            "seconds": time.perf_counter() - started,
+            "width": found.width,
+            "insufficient_width": found.insufficient,
+            "widths": [vars(attempt) for attempt in found.attempts],
+        }
+
+
+def _save(
+    model: Estimator, out: Path | None, extra: dict[str, Any]
+) -> tuple[Path | None, str | None]:
+    """Save a trained model where it was wanted, or else where it can be; say where, and why.
+
+    Training may have taken hours, in which a disk fills up or a folder is taken away.
+    """
+    if out is None:
+        return None, None
+    try:
+        model.save(out, extra=extra)
+    except OSError as problem:
+        for folder in (tempfile.gettempdir, Path.home):
+            with suppress(OSError, RuntimeError):  # there is no such folder
+                place = Path(folder()) / f"bdnn-{secrets.token_hex(4)}.json"
+                model.save(place, extra=extra)
+                return place, f"cannot write {out}: {problem.strerror or problem}"
+        raise
+    return out, None
+
+
+@contextmanager
+def _convergence_warnings() -> Iterator[list[str]]:
+    """Collect the warnings that a limit was reached; they are no fault of the program."""
+    messages: list[str] = []
+    with warnings.catch_warnings():
+        show = warnings.showwarning
+
+        def take(message: Warning | str, category: type[Warning], *place: Any) -> None:
+            if issubclass(category, ConvergenceWarning):
+                messages.append(str(message))
+            else:
+                show(message, category, *place)
+
+        warnings.showwarning = take  # type: ignore[assignment]
+        warnings.simplefilter("always", ConvergenceWarning)
+        yield messages

@@ -1,0 +1,1 @@
+"""From a table of raw columns to the inputs of a network."""

@@ -1,0 +1,254 @@
+"""The samples of a classifier: labels, weights, which are held out, and the problems they make."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import column_or_1d, compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length
+
+from bdnn.errors import DataError, ModelError
+from bdnn.estimators.validation import check_weights
+from bdnn.model_file.data import describe_data
+from bdnn.network.activation import BoolArray, FloatArray
+from bdnn.network.architecture import Architecture
+from bdnn.network.norms import check_radius
+from bdnn.problem.create import classification
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
+from bdnn.training.limits import is_number
+
+
+class Problems(NamedTuple):
+    """Samples that the loss counts, those for validation, and the former without the latter."""
+
+    problem: Problem[Any]
+    validation: Problem[Any] | None = None
+    training_part: Problem[Any] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledSamples:
+    """Samples that a classifier is trained on. Build them with :meth:`create`.
+
+    Parameters
+    ----------
+    values : array of shape (n_samples, n_features)
+        Raw; the user's own array where that needed no conversion.
+    labels : array of int
+        Index of every sample's class.
+    classes : array
+        Labels in the order of the outputs.
+    own_weight, weight : array or None
+        What the user gave, and together with the weights of classes.
+    held_out : array of bool
+        Which samples validation has.
+    counts_all : bool
+        Whether the loss counts these as well.
+    radius, groups : array or None
+        Of every sample: how far it may move, and its group for fairness.
+    must : array of bool or None
+        Which samples must be right.
+    """
+
+    values: FloatArray
+    labels: NDArray[np.intp]
+    classes: NDArray[Any]
+    own_weight: FloatArray | None
+    weight: FloatArray | None
+    held_out: BoolArray
+    counts_all: bool = False
+    radius: FloatArray | None = None
+    must: BoolArray | None = None
+    groups: NDArray[Any] | None = None
+
+    @classmethod
+    def create(
+        cls,
+        values: FloatArray,
+        labels: NDArray[np.intp],
+        classes: NDArray[Any],
+        sample_weight: ArrayLike | None,
+        *,
+        class_weight: Mapping[Any, float] | str | None,
+        fewest_classes: int = 1,
+        radius: ArrayLike | None = None,
+        must: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> LabelledSamples:
+        """Check what is given of samples, and weigh them by their classes too; none is held out."""
+        n_samples = len(values)
+        weight = own_weight = check_weights(sample_weight, n_samples)
+        if class_weight is not None:
+            balance = compute_sample_weight(class_weight, classes[labels])
+            product = balance if weight is None else balance * weight
+            weight = check_weights(product, len(labels), name="class_weight")
+        present = np.unique(labels if weight is None else labels[weight > 0])
+        if len(present) < fewest_classes:
+            raise DataError(
+                "y must hold at least two classes, got one class "
+                f"({classes[present].tolist()[0]!r}): check the target column."
+            )
+        return cls(
+            values,
+            labels,
+            classes,
+            own_weight,
+            weight,
+            held_out=np.zeros(n_samples, dtype=bool),
+            radius=None if radius is None else check_radius(radius, n_samples),
+            must=None if must is None else _check_mask(must, n_samples),
+            groups=None if groups is None else _check_rows(groups, n_samples, "groups"),
+        )
+
+    def split(self, share: Any, seed: int, *, counts_all: bool) -> LabelledSamples:
+        """Keep a share of every class for validation, at random; what must be right is trained."""
+        if not is_number(share) or not 0 <= share < 1:
+            raise ModelError(
+                f"validation_fraction must be from 0 to below 1, got {share!r}: give for example "
+                "0.2, or 0 for none."
+            )
+        held_out = np.zeros(len(self.labels), dtype=bool)
+        rng = np.random.default_rng(seed)
+        for label in np.unique(self.labels) if share else ():
+            members = rng.permutation(np.flatnonzero(self.labels == label))
+            held_out[members[: int(share * len(members))]] = True
+        if self.must is not None:
+            held_out &= ~self.must
+        return replace(self, held_out=held_out, counts_all=counts_all)
+
+    def joined(
+        self, more: LabelledSamples, class_weight: Mapping[Any, float] | str | None
+    ) -> LabelledSamples:
+        """These samples and further ones, all weighed anew."""
+        both, own_weight = (self, more), None
+        if any(part.own_weight is not None for part in both):
+            own_weight = np.concatenate(
+                [
+                    np.ones(len(part.labels)) if part.own_weight is None else part.own_weight
+                    for part in both
+                ]
+            )
+        samples = self.create(
+            np.concatenate([part.values for part in both]),
+            np.concatenate([part.labels for part in both]),
+            self.classes,
+            own_weight,
+            class_weight=class_weight,
+        )
+        held_out = np.concatenate([part.held_out for part in both])
+        return replace(samples, held_out=held_out, counts_all=self.counts_all)
+
+    @property
+    def counted(self) -> BoolArray:
+        """Which samples the loss counts."""
+        return np.ones_like(self.held_out) if self.counts_all else ~self.held_out
+
+    def problems(self, make: Callable[[BoolArray], Problem[Any]]) -> Problems:
+        """What a method trains on and validates by; ``make`` gives the problem of some samples."""
+        problem = make(self.counted)
+        if not self.held_out.any():
+            return Problems(problem)
+        training = make(~self.held_out) if self.counts_all else problem
+        validation = make(self.held_out)
+        if not (len(training.inputs) and len(validation.inputs)):  # one part has no weight at all
+            return Problems(problem)
+        return Problems(problem, validation, training if self.counts_all else None)
+
+    def problem(
+        self, architecture: Architecture, inputs: FloatArray, part: BoolArray
+    ) -> Problem[OutputLoss]:
+        """The training problem of a part of the samples, of all of which the inputs are given."""
+        return classification(architecture, inputs, self.labels, self.weight_in(part))
+
+    def weight_in(self, part: BoolArray) -> FloatArray:
+        """Weights of all samples, 0 outside of a part."""
+        return np.where(part, 1.0 if self.weight is None else self.weight, 0.0)
+
+    def checksum(self) -> bytes:
+        """Say whether the user's array is still what it was, in no time."""
+        return hashlib.blake2b(np.ascontiguousarray(self.values).data).digest()
+
+    def describe(self) -> dict[str, Any]:
+        """What the certificate says of the samples that the loss counts."""
+        used = self.counted if self.weight is None else self.counted & (self.weight > 0)
+        class_weight = None
+        if self.weight is not None and self.own_weight is None:
+            class_weight = np.ones(len(self.classes))
+            class_weight[self.labels] = self.weight
+        return describe_data(
+            self.values,
+            self.labels,
+            used=used,
+            class_weight=None if class_weight is None else class_weight.tolist(),
+            sample_weight=None if self.own_weight is None else self.weight,
+        )
+
+
+def check_labels(y: ArrayLike, n_samples: int) -> NDArray[Any]:
+    """Turn labels into an array, refusing what cannot be classes."""
+    if y is None:
+        raise DataError("requires y to be passed, but the target y is None: give the labels.")
+    labels = column_or_1d(y, warn=True)
+    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
+        raise DataError("y must hold class labels, got NaN or inf: remove these rows.")
+    check_classification_targets(labels)
+    check_consistent_length(np.empty(n_samples), labels)
+    return np.asarray(labels)
+
+
+def known_labels(y: ArrayLike, n_samples: int, classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Indices of labels among the classes."""
+    labels = check_labels(y, n_samples)
+    is_new = ~np.isin(labels, classes)
+    if is_new.any():
+        raise DataError(
+            f"y must hold classes of {classes.tolist()}, got "
+            f"{labels[is_new][:1].tolist()[0]!r} too: fit a new model with all samples."
+        )
+    return np.asarray(np.searchsorted(classes, labels))
+
+
+def _check_rows(values: ArrayLike, n_samples: int, name: str) -> NDArray[Any]:
+    """One value per sample, of any type."""
+    array = np.asarray(values)
+    if array.shape != (n_samples,):
+        raise DataError(
+            f"{name} must be one value per sample, got shape {array.shape} for {n_samples} "
+            "samples: check its length."
+        )
+    return array
+
+
+def _check_mask(must: ArrayLike, n_samples: int) -> BoolArray:
+    """One truth value per sample."""
+    array = _check_rows(must, n_samples, "must")
+    if array.dtype != bool and not np.isin(array, (0, 1)).all():
+        raise DataError(
+            "must has to be True or False for every sample, got other values: give a mask such as "
+            "y == 'ill'."
+        )
+    return array.astype(bool)
+
+
+def check_classes(given: ArrayLike | None, known: NDArray[Any] | None) -> NDArray[Any] | None:
+    """Classes of samples that come in parts: all in the first call, then the same or none."""
+    classes = None if given is None else np.unique(np.asarray(given))
+    if known is None and (classes is None or len(classes) < 2):
+        got = None if classes is None else classes.tolist()
+        raise DataError(
+            "classes must be given in the first call of partial_fit and be at least two, got "
+            f"{got}: list all labels that will come."
+        )
+    if known is not None and classes is not None and not np.array_equal(classes, known):
+        raise DataError(
+            f"classes must stay {known.tolist()}, got {classes.tolist()}: leave them out after the "
+            "first call."
+        )
+    return classes

@@ -1,0 +1,129 @@
+"""Box bounds of pre-activations, and from them big-M values, threshold ranges and margins.
+
+Symbols: ``L, U`` bounds of a weight; ``lo_i <= W x_i <= hi_i`` for every W in the box; the paper's
+``M_1 = nr + 1`` and ``M_k = d_{k-1} + 1`` are valid for all samples at once, these are per sample.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bdnn.encoding.scaling import grid_step
+from bdnn.network.activation import STEP, Activation, FloatArray
+from bdnn.network.architecture import ThresholdKind
+
+# A binary variable may be off by the solver's tolerance; times big-M that must not hide a margin.
+INTEGRALITY_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class LayerBounds:
+    """Numbers that a layer's rows need, in units of ``unit``.
+
+    Parameters
+    ----------
+    unit : float
+        Inputs and thresholds of the layer are divided by this in the program: the grid step where
+        pre-activations are integers, else the largest input, so that all numbers are near 1.
+    lowest, highest : arrays of shape (n_inputs,)
+        Box bounds of the pre-activation of every input.
+    threshold : tuple of float
+        Range of the thresholds.
+    margin : float
+        Distance an inactive unit keeps from its threshold: 1 for integer pre-activations.
+    exact : bool
+        Whether pre-activations are integers in these units.
+    """
+
+    unit: float
+    lowest: FloatArray
+    highest: FloatArray
+    threshold: tuple[float, float]
+    margin: float
+    exact: bool
+
+    @property
+    def big_m_active(self) -> FloatArray:
+        """M with ``W x - t >= -M`` for all weights and thresholds, per input."""
+        return self.threshold[1] - self.lowest
+
+    @property
+    def big_m_inactive(self) -> FloatArray:
+        """M with ``W x - t <= M - margin`` for all weights and thresholds, per input."""
+        return self.highest - self.threshold[0] + self.margin
+
+    def offsets(self, rule: Activation) -> FloatArray:
+        """Thresholds of a unit whose shift is 0."""
+        return _offsets(rule, self.unit, exact=self.exact)
+
+
+def box_bounds(inputs: FloatArray, weight_range: tuple[float, float]) -> tuple[FloatArray, ...]:
+    """Lowest and highest ``w.x`` over weights in a box, per line of inputs."""
+    low, high = weight_range
+    positive = np.maximum(inputs, 0.0).sum(axis=1)
+    negative = np.minimum(inputs, 0.0).sum(axis=1)
+    return low * positive + high * negative, high * positive + low * negative
+
+
+def input_unit(inputs: FloatArray, *, integer: bool) -> tuple[float, bool]:
+    """Unit of a first layer's inputs, and whether its sums are integers in this unit."""
+    step = grid_step(inputs) if integer else None
+    return step or float(np.abs(inputs).max(initial=0.0)) or 1.0, step is not None
+
+
+def layer_bounds(
+    lowest: FloatArray,
+    highest: FloatArray,
+    *,
+    unit: float,
+    exact: bool,
+    thresholds: str,
+    eps: float,
+    normalised: bool,
+    rule: Activation = STEP,
+) -> LayerBounds:
+    """Choose margin and threshold range from box bounds given in units of ``unit``.
+
+    Continuous weights can be scaled together with a shared threshold, so that its range is [-1, 1]
+    as in the paper's lemma (``normalised``); integer weights cannot, nor weights below thresholds
+    at fixed distances, so theirs is the whole range.
+    """
+    reach = max(float(np.abs(lowest).max(initial=0.0)), float(np.abs(highest).max(initial=0.0)))
+    margin = 1.0 if exact else max(eps, 4 * INTEGRALITY_TOLERANCE * (2 * reach + 1))
+    if thresholds == "zero":
+        fixed = _offsets(rule, unit, exact=exact)
+        limits = (float(fixed.min()), float(fixed.max()))
+    elif thresholds == "layer" and normalised and rule.thresholds is None:
+        limits = (-1.0, 1.0)
+    else:
+        # One margin beyond the box keeps "always off" available, and the range symmetric under
+        # turning a unit round (t -> margin - t).
+        limits = (float(lowest.min(initial=0.0)), float(highest.max(initial=0.0)) + margin)
+        if rule.thresholds is not None:
+            # The first may have to lie above all sums, and the last below.
+            span = float(rule.offsets[-1] - rule.offsets[0]) / unit
+            limits = (limits[0] - span, limits[1] + span)
+    return LayerBounds(unit, lowest, highest, limits, margin, exact)
+
+
+def unit_of_levels(
+    unit: float, *, exact: bool, rule: Activation, kind: ThresholdKind
+) -> tuple[float, bool]:
+    """Unit in which fixed distances of thresholds are integers too, where sums are."""
+    if not exact or kind == "zero" or rule.thresholds is None:
+        return unit, exact
+    finer = grid_step(np.append(rule.offsets - rule.offsets[0], unit))
+    return (unit, False) if finer is None else (finer, True)
+
+
+def value_range(weight_range: tuple[float, float], values: tuple[int, ...]) -> tuple[float, float]:
+    """Smallest and largest product of a weight in a box and one of the values."""
+    products = np.outer(weight_range, (values[0], values[-1]))
+    return float(products.min()), float(products.max())
+
+
+def _offsets(rule: Activation, unit: float, *, exact: bool) -> FloatArray:
+    offsets = rule.offsets / unit
+    return np.ceil(offsets) if exact else offsets

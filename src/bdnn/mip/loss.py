@@ -1,0 +1,103 @@
+"""The paper's loss ``sum |z - onehot(y)|`` as a linear objective."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import reduce
+from math import gcd
+
+import numpy as np
+
+from bdnn.mip.reductions import Reductions
+from bdnn.network.activation import BoolArray, FloatArray
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
+from bdnn.problem.samples import Samples
+from bdnn.program import IndexArray, Program
+
+
+@dataclass(frozen=True)
+class OutputObjective:
+    """Objective ``sum (cost_on - cost_off) u + cost_off`` over samples and outputs.
+
+    Parameters
+    ----------
+    cost_on, cost_off : arrays of shape (samples, outputs)
+        What an output costs that is on, and one that is off.
+    is_all : bool
+        Whether nothing else is minimised, so that objectives differ by whole steps.
+    """
+
+    cost_on: FloatArray
+    cost_off: FloatArray
+    is_all: bool = True
+
+    @classmethod
+    def of(
+        cls, problem: Problem[OutputLoss], groups: IndexArray, reductions: Reductions
+    ) -> OutputObjective:
+        """Loss of the outputs that a program has: one of a pair counts for both."""
+        loss = replace(cls.of_groups(problem, groups), is_all=not problem.has_price)
+        if not reductions.one_output:
+            return loss
+        return replace(loss, cost_on=2 * loss.cost_on[:, 1:], cost_off=2 * loss.cost_off[:, 1:])
+
+    @classmethod
+    def of_groups(cls, problem: Problem[OutputLoss], groups: IndexArray) -> OutputObjective:
+        """Loss of outputs that the inputs of a group have in common, one line per group."""
+        shape = (int(groups.max(initial=-1)) + 1, problem.loss.label_weight.shape[1])
+        cost_on, cost_off = np.zeros(shape), np.zeros(shape)
+        np.add.at(cost_on, groups, problem.loss.cost_on)
+        np.add.at(cost_off, groups, problem.loss.cost_off)
+        return cls(cost_on, cost_off)
+
+    @property
+    def least(self) -> float:
+        """Loss of the cheaper answer of every output: no outputs have less."""
+        return float(np.minimum(self.cost_on, self.cost_off).sum())
+
+    def value(self, outputs: BoolArray) -> float:
+        """Loss of given outputs."""
+        return float(np.where(outputs, self.cost_on, self.cost_off).sum())
+
+    def add(self, program: Program, outputs: IndexArray) -> None:
+        """Make the loss of these output variables the objective."""
+        program.minimise(outputs, self.cost_on - self.cost_off)
+        program.offset += float(self.cost_off.sum())
+
+    def lift(self, x: FloatArray, W: FloatArray, t: FloatArray) -> bool:
+        """Outputs are steps like all others, and nothing is left to be filled in."""
+        del x, W, t
+        return True
+
+    @property
+    def step(self) -> float:
+        """Smallest amount by which two objectives can differ, 0 if that is not known."""
+        if not self.is_all:
+            return 0.0
+        difference = np.abs(self.cost_on - self.cost_off)
+        # Beyond 2**53 neighbouring doubles are integers anyway, so that nothing is known of them.
+        if not (difference == np.rint(difference)).all() or difference.max(initial=0.0) >= 2.0**53:
+            return 0.0
+        return float(reduce(gcd, difference[difference > 0].astype(np.int64).tolist(), 0))
+
+    def round_up(self, bound: float) -> float:
+        """Raise a lower bound to the next value the loss can take."""
+        if not (self.step and np.isfinite(bound)):
+            return bound
+        offset = float(self.cost_off.sum())
+        steps = np.ceil((bound - offset) / self.step - 1e-6)
+        return float(offset + steps * self.step)
+
+
+def unmerged(problem: Problem[OutputLoss]) -> Problem[OutputLoss]:
+    """One line per sample again; what has a fractional weight stays one line per class."""
+    loss = problem.loss
+    lines, labels = np.nonzero(loss.counts)
+    weight = loss.counts[lines, labels]
+    copies = weight.astype(np.int64) if loss.is_integral else np.ones(len(lines), np.int64)
+    counts = np.zeros((len(lines), loss.counts.shape[1]), dtype=loss.counts.dtype)
+    counts[np.arange(len(lines)), labels] = weight // copies
+    rows = np.repeat(np.arange(len(lines)), copies)
+    samples = Samples.merge(problem.inputs[lines[rows]], apart=True)
+    return Problem(problem.architecture, samples, OutputLoss(counts[rows], loss.grain))

@@ -1,0 +1,221 @@
+"""Identity outputs and their loss: the last layer of the exact model of regression.
+
+    value:     v_il = sum_j s_ilj - t_l,   s_ilj = a_lj u_ij   (McCormick, all four rows;
+               above units of other values weighed as in `discrete`)
+    residual:  e_il = v_il - y_il
+    squared:   minimise sum w_i p_l e_il^2 + ridge sum p_l a_lj^2
+    absolute:  minimise sum w_i p_l f_il,  f >= e,  f >= -e
+
+A solver without squares gets variables ``q`` in their place, which tangents hold from below:
+``q >= 2 e0 e - e0^2``. Every set of tangents gives a relaxation, so that its bounds are true.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bdnn.mip.bounds import LayerBounds
+from bdnn.mip.mccormick import Products
+from bdnn.mip.weights import LayerWeights
+from bdnn.network.activation import FloatArray
+from bdnn.problem.losses.distance import DistanceLoss
+from bdnn.problem.problem import Problem
+from bdnn.program import IndexArray, Program, interleave
+
+
+@dataclass(frozen=True)
+class OutputValues:
+    """Weights ``a``, biases ``-t`` and the columns and coefficients of every input's value."""
+
+    layer: LayerWeights
+    products: Products | None
+    terms: IndexArray
+    coefficients: FloatArray
+
+    @classmethod
+    def add(
+        cls,
+        program: Program,
+        problem: Problem[DistanceLoss],
+        u: IndexArray | None,
+        *,
+        signed: bool,
+    ) -> OutputValues:
+        """Add the last layer above activations ``u``, or above the inputs if there are none."""
+        shape = problem.architecture
+        number, weights = shape.n_layers, shape.weights[-1]
+        width = shape.widths[-2]
+        below = shape.activation_of(len(shape.hidden) - 1)
+        inputs = problem.inputs if u is None else np.array(below.values)
+        largest = float(np.abs(inputs).max(initial=0.0))
+        # The best bias leaves no output entirely above or below its targets.
+        reach = weights.limit * width * largest
+        low = float(problem.loss.targets.min()) - reach
+        high = float(problem.loss.targets.max()) + reach
+        limits = (0.0, 0.0) if shape.thresholds == "zero" else (-high, -low)
+        bounds = LayerBounds(1.0, np.zeros(0), np.zeros(0), limits, 0.0, exact=False)
+        layer = LayerWeights.add(
+            program,
+            number,
+            (shape.n_outputs, width),
+            weights,
+            shape.thresholds,
+            bounds,
+            signed=signed,
+        )
+        products = None
+        if u is None:
+            terms = np.broadcast_to(layer.W, (len(problem.inputs), *layer.W.shape))
+            coefficients = np.broadcast_to(problem.inputs[:, None, :], terms.shape)
+        else:
+            needed = np.ones((len(u), shape.n_outputs), dtype=bool)
+            products = Products.add(
+                program,
+                layer,
+                below,
+                u,
+                needs_upper=needed,
+                needs_lower=needed,
+            )
+            terms, weighed = products.terms(1.0)
+            coefficients = np.broadcast_to(weighed, terms.shape)
+        if layer.t is not None:
+            bias = np.broadcast_to(layer.t, (*terms.shape[:2], 1))
+            terms = np.concatenate([terms, bias], axis=-1)
+            coefficients = np.concatenate([coefficients, -np.ones(bias.shape)], axis=-1)
+        return cls(layer, products, terms, coefficients)
+
+    def lift(self, x: FloatArray, W: FloatArray, t: FloatArray) -> bool:
+        """Write weights and thresholds, unless a threshold is out of its range."""
+        low, high = self.layer.bounds.threshold
+        if (t < low).any() or (t > high).any():
+            return False
+        x[self.layer.W] = W
+        if self.layer.v is not None:
+            x[self.layer.v] = W > 0
+        if self.layer.t is not None:
+            x[self.layer.t] = t
+        if self.products is not None:
+            self.products.lift(x)
+        return True
+
+
+@dataclass(frozen=True)
+class DistanceObjective:
+    """The loss as objective; ``e`` are residuals, ``f`` their sizes or squares.
+
+    Parameters
+    ----------
+    program : Program
+    e : array of shape (samples, outputs) or None
+        Residuals of a squared loss.
+    f : array of shape (samples, outputs) or None
+        Sizes of an absolute loss, or squares under tangents.
+    a, g : arrays of shape (outputs, inputs) or None
+        Weights under a ridge, and their squares under tangents.
+    targets : array of shape (samples, outputs)
+    values : OutputValues
+    group : array of shape (samples,)
+    """
+
+    program: Program
+    e: IndexArray | None
+    f: IndexArray | None
+    a: IndexArray
+    g: IndexArray | None
+    targets: FloatArray
+    values: OutputValues
+    group: IndexArray
+
+    @classmethod
+    def add(
+        cls,
+        program: Program,
+        problem: Problem[DistanceLoss],
+        values: OutputValues,
+        *,
+        tangents: bool,
+    ) -> DistanceObjective:
+        """Make the loss of the values the objective, squares by tangents if wanted."""
+        targets, group = problem.loss.targets, problem.loss.group
+        terms, coefficients = values.terms[group], values.coefficients[group]
+        costs = problem.loss.weight[:, None] * problem.loss.price
+        shape = targets.shape
+        # No network worth finding has a larger loss, hence larger errors, than a constant one.
+        ceiling = float(problem.value(problem.constant_network())) - problem.loss.offset
+        largest = (1.0 + 1e-6) * ceiling / costs + 1e-9
+        e = f = g = None
+        if problem.loss.kind == "absolute":
+            f = program.add_variables("f", shape, upper=largest)
+            for name, sign in (("above", -1.0), ("below", 1.0)):
+                columns = interleave(terms, f[..., None])
+                signed = np.concatenate([sign * coefficients, np.ones((*shape, 1))], axis=-1)
+                program.add_rows(name, columns, signed, lower=sign * targets)
+            program.minimise(f, costs)
+        else:
+            reach = np.sqrt(largest)
+            e = program.add_variables("e", shape, lower=-reach, upper=reach)
+            columns = interleave(terms, e[..., None])
+            equal = np.concatenate([coefficients, -np.ones((*shape, 1))], axis=-1)
+            program.add_rows("residual", columns, equal, lower=targets, upper=targets)
+            price = problem.loss.ridge * problem.loss.price[:, None]
+            prices = np.broadcast_to(price, values.layer.W.shape)
+            if tangents:
+                f = program.add_variables("f", shape, upper=largest)
+                program.minimise(f, costs)
+                if problem.loss.ridge:
+                    most = float(values.layer.weights.limit) ** 2
+                    g = program.add_variables("g", values.layer.W.shape, upper=most)
+                    program.minimise(g, prices)
+            else:
+                program.minimise(e, costs, quadratic=True)
+                if problem.loss.ridge:
+                    program.minimise(values.layer.W, prices, quadratic=True)
+        program.offset += problem.loss.offset
+        return cls(program, e, f, values.layer.W, g, targets, values, group)
+
+    def add_tangents(self, residuals: FloatArray, weights: FloatArray) -> None:
+        """Hold the squares from below by their tangents at these residuals and weights."""
+        pairs = [(self.e, self.f, residuals)]
+        if self.g is not None:
+            pairs.append((self.a, self.g, weights))
+        for column, square, points in pairs:
+            if column is None or square is None:
+                raise ValueError("tangents are for squares that no solver takes")
+            columns = np.stack([square, column], axis=-1)
+            slopes = np.stack([np.ones(points.shape), -2.0 * points], axis=-1)
+            self.program.add_rows("tangent", columns, slopes, lower=-(points**2))
+
+    def true_value(self, x: FloatArray) -> float:
+        """Objective of a solution with squares in place of what tangents make of them."""
+        exact = x.copy()
+        self._fill(exact)
+        return self.program.objective(exact)
+
+    @property
+    def step(self) -> float:
+        """Nothing is known of how objectives differ."""
+        return 0.0
+
+    def round_up(self, bound: float) -> float:
+        """Any number may be the loss."""
+        return bound
+
+    def lift(self, x: FloatArray, W: FloatArray, t: FloatArray) -> bool:
+        """Write the last layer, its residuals and their sizes; False if it is out of range."""
+        if not self.values.lift(x, W, t):
+            return False
+        self._fill(x)
+        return True
+
+    def _fill(self, x: FloatArray) -> None:
+        values = (x[self.values.terms] * self.values.coefficients).sum(axis=-1)
+        residuals = values[self.group] - self.targets
+        if self.e is not None:
+            x[self.e] = residuals
+        if self.f is not None:
+            x[self.f] = np.abs(residuals) if self.e is None else residuals**2
+        if self.g is not None:
+            x[self.g] = x[self.a] ** 2

@@ -1,0 +1,182 @@
+"""Weights and thresholds of one layer: ``W in D_k`` and ``lambda_k`` or biases (paper, Lemma 1).
+
+A unit of several values has as many thresholds as it takes to choose one of them, in order:
+
+    intervals:  t_l <= t_{l+1}
+
+and at fixed distances where the activation gives them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bdnn.mip.bounds import LayerBounds
+from bdnn.network.activation import STEP, Activation, BoolArray, FloatArray
+from bdnn.network.architecture import ThresholdKind, WeightSet
+from bdnn.program import IndexArray, Program, interleave
+
+# A solver's network keeps the margin up to the solver's tolerance and is a good start all the
+# same: solvers take starts that break a row by ten times as much.
+TOLERANCE = 1e-7
+
+
+@dataclass(frozen=True)
+class LayerWeights:
+    """Variables ``W`` and ``t[unit, level]`` of one layer.
+
+    Thresholds are kept in the layer's unit and, where pre-activations are integers, are integer:
+    a threshold is reached iff ``W x >= t``, and not iff ``W x <= t - margin``. Where all are 0
+    there are no variables for them.
+    """
+
+    number: int
+    weights: WeightSet
+    kind: ThresholdKind
+    bounds: LayerBounds
+    range: tuple[float, float]
+    W: IndexArray
+    t: IndexArray | None
+    v: IndexArray | None
+    rule: Activation
+
+    @classmethod
+    def add(
+        cls,
+        program: Program,
+        number: int,
+        shape: tuple[int, int],
+        weights: WeightSet,
+        kind: ThresholdKind,
+        bounds: LayerBounds,
+        *,
+        signed: bool = False,
+        rule: Activation = STEP,
+    ) -> LayerWeights:
+        """Add the variables of layer ``number`` with (units, inputs) weights."""
+        low, high = weight_range(weights, signed=signed)
+        W = program.add_variables(
+            f"W{number}", shape, lower=low, upper=high, integer=weights.integer
+        )
+        v = None
+        if not weights.zero and low < high:
+            # {-1, 1} is no interval: w = 2v - 1 with v in {0, 1}.
+            v = program.add_variables(f"v{number}", shape, integer=True)
+            pair = interleave(W[..., None], v[..., None])
+            program.add_rows(f"binary{number}", pair, [1.0, -2.0], lower=-1.0, upper=-1.0)
+        t = None
+        if kind != "zero" or rule.offsets.any():
+            least, most = bounds.threshold if kind != "zero" else (bounds.offsets(rule),) * 2
+            t = program.add_variables(
+                f"t{number}",
+                (shape[0] if kind == "neuron" else 1, rule.n_thresholds),
+                lower=least,
+                upper=most,
+                integer=bounds.exact,
+            )
+            if kind != "zero" and rule.n_thresholds > 1:
+                pairs = np.stack([t[:, 1:], t[:, :-1]], axis=-1)
+                fixed = rule.thresholds is not None
+                distance = np.diff(rule.offsets) / bounds.unit if fixed else 0.0
+                limit = distance if fixed else np.inf
+                program.add_rows(
+                    f"intervals{number}", pairs, [1.0, -1.0], lower=distance, upper=limit
+                )
+            t = np.broadcast_to(t, (shape[0], rule.n_thresholds))
+        return cls(number, weights, kind, bounds, (low, high), W, t, v, rule)
+
+    def read(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Weights and thresholds of a solution, thresholds in the middle of the margin."""
+        W = x[self.W]
+        W = np.rint(W) if self.weights.integer else np.where(np.abs(W) < 1e-9, 0.0, W)
+        W = np.clip(W, *self.range)
+        if self.t is None or self.kind == "zero":
+            return W, np.tile(self.rule.offsets, (len(W), 1))
+        t = np.rint(x[self.t]) if self.bounds.exact else x[self.t]
+        t = (t - self.bounds.margin / 2) * self.bounds.unit
+        if self.rule.thresholds is not None:
+            return W, t[:, :1] + (self.rule.offsets - self.rule.offsets[0])
+        return W, np.maximum.accumulate(t, axis=1)
+
+    def lift(
+        self,
+        x: FloatArray,
+        W: FloatArray,
+        t: FloatArray,
+        sums: FloatArray,
+        on: BoolArray,
+        *,
+        rigid: bool = False,
+    ) -> bool:
+        """Write weights and thresholds that keep the given activations with the full margin.
+
+        Parameters
+        ----------
+        x : array
+            Start to be filled.
+        W, t : arrays
+            Weights and thresholds of a network; thresholds as in :meth:`read`.
+        sums : array of shape (n_inputs, units)
+            Pre-activations of these weights.
+        on : array of shape (n_inputs, units x levels)
+            Which thresholds are to be reached.
+        rigid : bool
+            Whether continuous units must keep their size; else they fill the box.
+
+        Returns
+        -------
+        bool
+            Whether thresholds with that margin exist; the start is of no use otherwise.
+        """
+        rule, unit, margin = self.rule, self.bounds.unit, self.bounds.margin
+        sums, t = sums / unit, t / unit
+        # Fixed thresholds leave a unit no scale.
+        loose = rule.thresholds is None and not (self.kind == "zero" and rule.offsets.any())
+        if not self.weights.integer and not rigid and loose:
+            scale = self.scale(W, t)
+            W, t, sums = W * scale[:, None], t * scale[:, None], sums * scale
+        reached, wide = on.reshape(len(on), *t.shape), sums[:, :, None]
+        below = np.where(reached, -np.inf, wide).max(axis=0, initial=-np.inf) + margin
+        above = np.where(reached, wide, np.inf).min(axis=0, initial=np.inf)
+        if self.kind == "layer":
+            below[:], above[:] = below.max(axis=0), above.min(axis=0)
+        low, high = (
+            np.maximum(below, self.bounds.threshold[0]),
+            np.minimum(above, self.bounds.threshold[1]),
+        )
+        wanted = t + margin / 2
+        if self.bounds.exact:
+            wanted = np.rint(wanted)
+        if self.kind == "zero":
+            wanted = np.broadcast_to(self.bounds.offsets(rule), t.shape)
+            low, high = np.maximum(low, wanted), np.minimum(high, wanted)
+        elif rule.thresholds is not None:
+            # One shift for all thresholds of a unit.
+            offsets = (rule.offsets - rule.offsets[0]) / unit
+            low = (low - offsets).max(axis=1, keepdims=True) + offsets
+            high = (high - offsets).min(axis=1, keepdims=True) + offsets
+            wanted = wanted[:, :1] + offsets
+        if (low > high + TOLERANCE).any():
+            return False
+        x[self.W] = W
+        if self.v is not None:
+            x[self.v] = W > 0
+        if self.t is not None:
+            x[self.t] = np.clip(wanted, low, np.maximum(low, high))
+        return True
+
+    def scale(self, W: FloatArray, t: FloatArray) -> FloatArray:
+        """Factors that blow units up to the box: the wider the weights, the wider the margin."""
+        largest = np.abs(W).max(axis=1, initial=0.0)
+        if self.kind == "layer":
+            largest[:] = max(largest.max(initial=0.0), float(np.abs(t).max(initial=0.0)))
+        return 1.0 / np.where(largest > 0, largest, 1.0)
+
+
+def weight_range(weights: WeightSet, *, signed: bool) -> tuple[float, float]:
+    """Lower and upper bound of a weight, for signed outputs without its negative half."""
+    if not signed:
+        return -float(weights.limit), float(weights.limit)
+    return (0.0 if weights.zero else 1.0), float(weights.limit)

@@ -1,0 +1,6 @@
+"""What a trained model is: from raw features to labels or numbers."""
+
+from bdnn.model.model import Label, Model
+from bdnn.model.targets import TargetScaler
+
+__all__ = ["Label", "Model", "TargetScaler"]

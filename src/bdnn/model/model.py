@@ -1,0 +1,113 @@
+"""A model: the encoder of its inputs, its network, and what the outputs mean.
+
+Certifying, exporting, saving and drawing are functions over this object; an estimator holds one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bdnn.encoding.scaling import Scaler
+from bdnn.errors import DataError, ModelError, UnsupportedFeatureError
+from bdnn.model.targets import TargetScaler
+from bdnn.network.activation import FloatArray
+from bdnn.network.network import Network
+
+Label = str | int | float | bool
+
+_BLOCK_ENTRIES = 1 << 17
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """All that decides a prediction, and the names to speak of it.
+
+    Parameters
+    ----------
+    encoder : Scaler
+        From raw features to inputs of the network.
+    network : Network
+    classes : tuple of str, int, float or bool
+        Labels in the order of the outputs; empty for a regressor.
+    targets : TargetScaler or None
+        What the numbers of identity outputs stand for; only regressors have it.
+    names : tuple of str or None
+        Of the features.
+    """
+
+    encoder: Scaler
+    network: Network
+    classes: tuple[Label, ...] = ()
+    targets: TargetScaler | None = None
+    names: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        n_outputs = self.network.architecture.n_outputs
+        if self.classes and len(self.classes) != n_outputs:
+            raise ModelError(
+                f"a model needs one class per output, got {len(self.classes)} for {n_outputs}: "
+                "check the classes."
+            )
+
+    @property
+    def kind(self) -> Literal["classifier", "regressor"]:
+        """What the outputs are: classes, or numbers."""
+        return "classifier" if self.network.architecture.output == "step" else "regressor"
+
+    @property
+    def n_features(self) -> int:
+        """Number of raw features."""
+        return len(self.encoder.shift)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features, ``x1``, ``x2``, ... where they have none."""
+        return self.names or tuple(f"x{j}" for j in range(1, self.n_features + 1))
+
+    @cached_property
+    def labels(self) -> NDArray[Any]:
+        """The classes as an array."""
+        return np.array(self.classes)
+
+    def inputs(self, X: ArrayLike) -> FloatArray:
+        """What the network is given for raw features."""
+        return self.encoder.transform(X)
+
+    def outcomes(self, X: FloatArray) -> NDArray[np.intp]:
+        """Index of every sample's predicted class."""
+        found = np.empty(len(X), dtype=np.intp)
+        # Blocks of rows stay in cache from the encoder to the class.
+        block = max(1, _BLOCK_ENTRIES // X.shape[1])
+        for first in range(0, len(X), block):
+            rows = slice(first, first + block)
+            found[rows] = self.network.predict(self.inputs(X[rows]))
+        return found
+
+    def predict(self, X: FloatArray) -> NDArray[Any]:
+        """Labels of samples; of a regressor numbers of shape (n_samples, n_outputs)."""
+        if self.targets is not None:
+            return self.targets.inverse(self.network.values(self.inputs(X)))
+        return np.asarray(self.labels[self.outcomes(X)])
+
+    def codes(self, y: ArrayLike, n_samples: int) -> NDArray[np.intp]:
+        """Labels as numbers of outputs, -1 for one that the model does not know."""
+        labels = np.asarray(y)
+        if labels.shape != (n_samples,):
+            raise DataError(
+                f"y must be one label per sample, got shape {labels.shape} for {n_samples} "
+                "samples: check its length."
+            )
+        match = labels[:, None] == self.labels
+        return np.where(match.any(axis=1), match.argmax(axis=1), -1)
+
+    def require_classifier(self, what: str) -> None:
+        """Raise an error for a regressor, whose outputs are no classes."""
+        if self.kind != "classifier":
+            raise UnsupportedFeatureError(
+                f"{what} is for classifiers, got a regressor: write it to a model file or as rules."
+            )

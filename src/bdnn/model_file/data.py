@@ -1,0 +1,102 @@
+"""What a model file says of the data it was trained on, so that anyone can check its claims."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdnn.network.activation import BoolArray, FloatArray
+
+# Samples that rule out most units of most features.
+_FEW_ROWS = 1000
+# More would be most of the file.
+_MOST_WEIGHTS = 100_000
+# Units that measurements come in; a feature of none of them has no common unit.
+_UNITS: tuple[int, ...] = (1, 10, 100, 1000, 10**4, 10**5, *(2**e for e in range(1, 11)))
+
+
+def describe_data(
+    X: FloatArray,
+    labels: NDArray[np.intp],
+    *,
+    used: BoolArray,
+    class_weight: Sequence[float] | None,
+    sample_weight: FloatArray | None,
+) -> dict[str, Any]:
+    """Describe training data: hash, ranges, units.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+        Features before scaling.
+    labels : array of int
+        Index of every sample's class.
+    used : array of bool
+        Which samples the loss counts.
+    class_weight : sequence of float or None
+        Weight of a sample of every class, if not 1.
+    sample_weight : array or None
+        Weight of every sample, classes included, if samples have weights of their own.
+    """
+    rows = None if used.all() else format_rows(np.flatnonzero(used))
+    X, labels = X[used] + 0.0, labels[used]  # + 0.0 turns -0.0 into 0.0
+    return {
+        "rows": len(X),
+        "used": rows,
+        "sha256": fingerprint(X, labels),
+        "class_weight": None if class_weight is None else [float(w) for w in class_weight],
+        "sample_weight": False if sample_weight is None else _weights(sample_weight[used]),
+        "low": X.min(axis=0).tolist(),
+        "high": X.max(axis=0).tolist(),
+        "per_unit": _units(X),
+    }
+
+
+def _weights(weight: FloatArray) -> list[float] | bool:
+    """Weights as they are written; of very many samples only that there are some."""
+    return weight.tolist() if len(weight) <= _MOST_WEIGHTS else True
+
+
+def fingerprint(X: FloatArray, labels: NDArray[np.intp]) -> str:
+    """SHA-256 over the sorted records of a data set, so that the order of rows does not matter.
+
+    A record is the features as little-endian doubles and the class as a little-endian 64-bit
+    integer.
+    """
+    width = 8 * (X.shape[1] + 1)
+    table = np.empty((len(X), width), dtype=np.uint8)
+    table[:, :-8] = np.ascontiguousarray(X, dtype="<f8").view(np.uint8)
+    table[:, -8:] = labels.astype("<i8")[:, None].view(np.uint8)
+    data = table.tobytes()
+    records = sorted(data[i : i + width] for i in range(0, len(data), width))
+    return hashlib.sha256(b"".join(records)).hexdigest()
+
+
+def format_rows(rows: NDArray[np.intp]) -> str:
+    """Write ascending row numbers from 0 as text that counts from 1, such as ``1-4,6``."""
+    breaks = np.flatnonzero(np.diff(rows) != 1) + 1
+    runs = np.split(rows + 1, breaks) if len(rows) else []
+    return ",".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
+
+
+def _units(X: FloatArray) -> list[int | None]:
+    """Smallest numbers of counts per unit that make whole counts of features, None without one."""
+    found: list[int | None] = [None] * X.shape[1]
+    left = np.arange(X.shape[1])
+    largest = np.abs(X).max(axis=0, initial=0.0)
+    for unit in _UNITS:  # smallest first, decimal before binary
+        fits = largest[left] * unit < 2.0**31
+        # The first samples already tell most features that are no whole counts.
+        for part in (X[:_FEW_ROWS], X):
+            tried = left[fits]
+            fits[fits] = (np.rint(part[:, tried] * unit) / unit == part[:, tried]).all(axis=0)
+        for feature in left[fits].tolist():
+            found[feature] = unit
+        left = left[~fits]
+        if not left.size:
+            break
+    return found

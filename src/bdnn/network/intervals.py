@@ -1,0 +1,164 @@
+"""Forward pass of sets of inputs: which class is certain whatever the input in a box.
+
+Every layer maps bounds of its inputs to bounds of its sums, and these to units that are certainly
+on, certainly off, or free. Against each other class the last layer's weights are subtracted first:
+free units then count once, for the worse of their two values, which for one hidden layer is the
+exact worst case over units that flip independently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdnn.network.activation import BoolArray, FloatArray
+from bdnn.network.network import Network
+
+Bounds = tuple[FloatArray, FloatArray]
+# Bounds of the first layer's sums for given weights; a box is one way to have them.
+SumBounds = Callable[[FloatArray], Bounds]
+
+_ROUNDOFF = 2.0**-53
+_FINEST = 40
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalPass:
+    """A network that is applied to boxes.
+
+    Parameters
+    ----------
+    network : Network
+    step : float
+        Grid of the inputs, 0 if they lie on none: sums on a grid are free of rounding.
+    """
+
+    network: Network
+    step: float
+
+    def is_certain(
+        self, low: FloatArray, high: FloatArray, classes: NDArray[np.intp], sums: SumBounds
+    ) -> BoolArray:
+        """Tell for which boxes of inputs the network certainly predicts the given class.
+
+        Parameters
+        ----------
+        low, high : arrays of shape (n_boxes, n_features)
+        classes : array of shape (n_boxes,)
+        sums : callable
+            Bounds of ``w.x`` of these boxes, one column per line of the weights it is given.
+        """
+        network = self.network
+        step = self.step
+        first = True
+        for W, t in zip(network.weights[:-1], network.step_thresholds[:-1], strict=True):
+            lower, upper = sums(W) if first else sum_bounds(W, low, high)
+            error = rounding(W, t, low, high, step)
+            low = (lower - error >= t).astype(float)
+            high = (~(upper + error < t)).astype(float)
+            step, first = 1.0, False
+        bounds = sums if first else _of_box(low, high)
+        if network.architecture.ties == "first":
+            return self._first_is_certain(low, high, classes, bounds, step)
+        certain = np.zeros(len(classes), dtype=bool)
+        for label in np.unique(classes):
+            rows = classes == label
+            certain[rows] = self._beats_others(int(label), low, high, bounds, step)[rows]
+        return certain
+
+    def free_units(self, low: FloatArray, high: FloatArray) -> BoolArray:
+        """Tell which first-layer units can be both on and off in boxes of inputs."""
+        W, t = self.network.weights[0], self.network.step_thresholds[0]
+        lower, upper = sum_bounds(W, low, high)
+        error = rounding(W, t, low, high, self.step)
+        return (lower - error < t) & (upper + error >= t)
+
+    def _beats_others(
+        self, label: int, low: FloatArray, high: FloatArray, bounds: SumBounds, step: float
+    ) -> BoolArray:
+        """Whether the score of a class is above all others, or level with a later one."""
+        W, t = self.network.weights[-1], self.network.output_thresholds
+        others = np.arange(len(W)) != label
+        lead, _ = bounds(W[label] - W[others])
+        lead = lead - (t[label] - t[others])
+        error = rounding(W, t, low, high, step, subtracted=True)
+        error = error[:, [label]] + error[:, others]
+        later = np.flatnonzero(others) > label
+        # With an error no lead is known to be level.
+        return np.asarray(np.where(later & (error == 0), lead >= 0, lead > error).all(axis=1))
+
+    def _first_is_certain(
+        self,
+        low: FloatArray,
+        high: FloatArray,
+        classes: NDArray[np.intp],
+        bounds: SumBounds,
+        step: float,
+    ) -> BoolArray:
+        """Whether a class is the first output that is on, or the first of all if none is."""
+        W, t = self.network.weights[-1], self.network.output_thresholds
+        lower, upper = bounds(W)
+        error = rounding(W, t, low, high, step)
+        on, off = lower - error >= t, upper + error < t
+        number = np.arange(len(W))
+        earlier_off = (off | (number >= classes[:, None])).all(axis=1)
+        own_on = on[np.arange(len(classes)), classes]
+        none_on = (classes == 0) & off[:, 1:].all(axis=1)
+        return np.asarray((own_on & earlier_off) | none_on)
+
+
+def sum_bounds(W: FloatArray, low: FloatArray, high: FloatArray) -> Bounds:
+    """Smallest and largest ``w.x`` over boxes; infinite sides count where a weight sees them."""
+    positive, negative = np.maximum(W, 0.0).T, np.minimum(W, 0.0).T
+    if np.isfinite(low).all() and np.isfinite(high).all():
+        return low @ positive + high @ negative, high @ positive + low @ negative
+    open_low, open_high = np.isinf(low), np.isinf(high)
+    low, high = np.where(open_low, 0.0, low), np.where(open_high, 0.0, high)
+    lower, upper = sum_bounds(W, low, high)
+    lower[(open_low @ positive > 0) | (open_high @ -negative > 0)] = -np.inf
+    upper[(open_high @ positive > 0) | (open_low @ -negative > 0)] = np.inf
+    return lower, upper
+
+
+def rounding(
+    W: FloatArray,
+    t: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    step: float,
+    *,
+    subtracted: bool = False,
+) -> FloatArray:
+    """Most by which computed sums over boxes can be off, those of the forward pass and ours.
+
+    Zero where all partial sums are multiples of one power of two and below 2**53 times that. With
+    ``subtracted`` the threshold is part of the sum.
+    """
+    largest = np.maximum(np.abs(low), np.abs(high))
+    largest = np.where(np.isfinite(largest), largest, 0.0)  # such sums are infinite anyway
+    size = largest @ np.abs(W).T
+    grid = _grid_of(W.tobytes()) * step
+    if subtracted:
+        size = size + np.abs(t)
+        grid = min(grid, _grid_of(t.tobytes()))
+    exact = size < grid * 2.0**52
+    return np.where(exact, 0.0, (4 * W.shape[1] + 16) * _ROUNDOFF * size)
+
+
+def _of_box(low: FloatArray, high: FloatArray) -> SumBounds:
+    return lambda W: sum_bounds(W, low, high)
+
+
+@lru_cache(maxsize=256)
+def _grid_of(content: bytes) -> float:
+    """A power of two of which all values are multiples, 0 if there is none that is not tiny."""
+    values = np.frombuffer(content)
+    for exponent in range(_FINEST + 1):
+        multiples = values * 2.0**exponent
+        if (multiples == np.rint(multiples)).all():
+            return 2.0**-exponent
+    return 0.0

@@ -1,0 +1,165 @@
+"""Training problems from arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdnn.errors import InfeasibleError, ModelError
+from bdnn.network.activation import FloatArray
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
+from bdnn.problem.constant import idle_layers
+from bdnn.problem.losses.absolute import AbsoluteLoss
+from bdnn.problem.losses.distance import DistanceLoss
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.losses.squared import SquaredLoss
+from bdnn.problem.problem import AnyLoss, Problem
+from bdnn.problem.samples import Samples
+from bdnn.problem.terms.base import AbstractTerm
+from bdnn.problem.terms.context import AbstractConstraint, Context, sequence
+from bdnn.problem.terms.weight_box import check_boxes
+
+_LOSSES = ("squared", "absolute")
+# What a model file says of prices that nobody asked for.
+_NO_PRICES = {
+    "weight": 0.0,
+    "l1": 0.0,
+    "l2": 0.0,
+    "biases": False,
+    "saturated": 0.0,
+    "maximal": 0.0,
+    "wanted": 1.0,
+}
+
+
+def classification(
+    architecture: Architecture,
+    X: FloatArray,
+    labels: NDArray[np.integer],
+    sample_weight: FloatArray | None = None,
+    *,
+    merge: bool = True,
+) -> Problem[OutputLoss]:
+    """Minimise the paper's loss over samples with class indices 0, 1, ..."""
+    samples = Samples.merge(X, sample_weight, apart=not merge)
+    return Problem(architecture, samples, OutputLoss.of(samples, labels, architecture.n_outputs))
+
+
+def regression(
+    architecture: Architecture,
+    X: FloatArray,
+    targets: FloatArray,
+    sample_weight: FloatArray | None = None,
+    *,
+    unit: FloatArray | None = None,
+    kind: str = "squared",
+    ridge: float = 0.0,
+    tolerance: float = 1e-6,
+) -> Problem[DistanceLoss]:
+    """Minimise the distance of a network's values from targets.
+
+    ``unit`` is the number of standard deviations that a value of 1 stands for.
+    """
+    if architecture.output != "identity":
+        raise ModelError("regression needs identity outputs: use output='identity'.")
+    if kind not in _LOSSES:
+        raise ModelError(
+            f"loss must be 'squared' or 'absolute', got {kind!r}: choose one of these."
+        )
+    if kind == "absolute" and ridge:
+        raise ModelError(
+            f"ridge is for the squared loss, got {ridge!r} with the absolute one: leave it at 0 or "
+            "'auto'."
+        )
+    samples = Samples.merge(X, sample_weight)
+    loss: DistanceLoss
+    if kind == "absolute":
+        loss = AbsoluteLoss.of(samples, targets, unit=unit, tolerance=tolerance)
+    else:
+        ridge = ridge / samples.unit
+        loss = SquaredLoss.of(samples, targets, unit=unit, ridge=ridge, tolerance=tolerance)
+    return Problem(architecture, samples, loss)
+
+
+def constrain(
+    problem: Problem[AnyLoss],
+    constraints: AbstractConstraint | Sequence[AbstractConstraint] = (),
+    context: Context | None = None,
+) -> Problem[AnyLoss]:
+    """Put constraints and prices on a problem.
+
+    Parameters
+    ----------
+    problem : Problem
+    constraints : constraint or sequence of them
+    context : Context, optional
+        Names of features and classes, and where the samples are in the problem.
+    """
+    context = context or Context.of_problem(problem)
+    terms: list[AbstractTerm] = []
+    for constraint in sequence(constraints):
+        if not isinstance(constraint, AbstractConstraint):
+            raise ModelError(
+                f"constraints must be constraints such as Forbid('age'), got {constraint!r}: see "
+                "bdnn.constraints."
+            )
+        if constraint.is_about_samples and (context.lines < 0).all():
+            raise ModelError(
+                f"{constraint.name} is about single samples, which Robust(loss='average') replaces "
+                "by moved copies: use the loss 'pattern', or leave one of the two out."
+            )
+        terms += constraint.resolve(context)
+    for term in terms:
+        refusal = term.refusal(problem.architecture)
+        if refusal is not None:
+            raise ModelError(refusal)
+    if not terms:
+        return problem
+    check_boxes(problem.architecture, terms)
+    # Prices are the user's; the problem measures losses in its own unit.
+    scaled = [term.rescaled(1.0 / problem.samples.unit) for term in terms]
+    found = problem.with_terms([*problem.terms, *scaled])
+    _check_fewest(found)
+    return found
+
+
+def _check_fewest(problem: Problem[Any]) -> None:
+    """Say at once that not even the fewest weights are few enough."""
+    limits = problem.weight_limits
+    box = list(zip(limits.low, limits.high, strict=True))
+    weights, thresholds, _ = idle_layers(problem.architecture, problem.inputs, box)
+    fewest = Network(problem.architecture, tuple(weights), tuple(thresholds))
+    asked = [term for term in problem.terms if term.wants_few_weights]
+    if not all(term.is_feasible(fewest, problem) for term in asked):
+        raise InfeasibleError(
+            f"no network keeps {problem.with_terms(asked).demands}: ask for less."
+        )
+
+
+def led_by(problem: Problem[OutputLoss], before: Samples) -> Problem[OutputLoss]:
+    """Put the lines of earlier samples first, in their order; those that are gone cost nothing."""
+    samples, moved = problem.samples.led_by(before)
+    loss = problem.loss
+    counts = np.zeros((samples.n_lines, loss.counts.shape[1]), dtype=loss.counts.dtype)
+    counts[moved] = loss.counts
+    return Problem(problem.architecture, samples, OutputLoss(counts, loss.grain), problem.terms)
+
+
+def demands_of(problem: Problem[Any]) -> dict[str, Any]:
+    """Names of the constraints, and prices, for a model file."""
+    if not problem.terms:
+        return {}
+    found: dict[str, Any] = {"constraints": [term.name for term in problem.constraints]}
+    prices = [term.rescaled(problem.samples.unit) for term in problem.terms if term.is_price]
+    if prices:
+        found["penalty"] = _NO_PRICES | {k: v for term in prices for k, v in term.claim().items()}
+    return found
+
+
+def claims(problem: Problem[Any]) -> list[dict[str, Any]]:
+    """What a model file says of the terms of a problem."""
+    return [term.claim() for term in problem.terms if not term.is_price]

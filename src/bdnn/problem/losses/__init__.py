@@ -1,0 +1,1 @@
+"""Losses: what a network's answers cost, one file each."""

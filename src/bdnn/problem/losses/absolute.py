@@ -1,0 +1,82 @@
+"""Absolute errors of identity outputs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from bdnn.network.activation import FloatArray
+from bdnn.problem.losses.distance import DistanceLoss
+from bdnn.problem.samples import Samples
+from bdnn.program import IndexArray
+
+
+@dataclass(frozen=True, eq=False)
+class AbsoluteLoss(DistanceLoss):
+    """Weighted sum of absolute errors; rows with equal inputs stay apart."""
+
+    kind: ClassVar[str] = "absolute"
+
+    @classmethod
+    def of(
+        cls,
+        samples: Samples,
+        targets: FloatArray,
+        *,
+        unit: FloatArray | None = None,
+        tolerance: float = 1e-6,
+    ) -> AbsoluteLoss:
+        """Keep all rows; ``unit`` is the standard deviations that a value of 1 is."""
+        rows = samples.rows
+        price = np.ones(targets.shape[1]) if unit is None else unit.copy()
+        weight, group = samples.row_weight[rows], samples.line[rows]
+        return cls(targets[rows], weight, group, price, tolerance)
+
+    def size(self, errors: FloatArray) -> FloatArray:
+        """Absolute values."""
+        return np.abs(errors)
+
+    def best_constant(self, values: FloatArray, weight: FloatArray) -> float:
+        """The median."""
+        return weighted_median(values, weight)
+
+    def interval_costs(self, values: FloatArray, weight: FloatArray) -> FloatArray:
+        """What is above the median less what is below it."""
+        costs = np.full((len(values), len(values)), np.inf)
+        for first in range(len(values)):
+            w, s = np.cumsum(weight[first:]), np.cumsum((weight * values)[first:])
+            middle = np.searchsorted(w, 0.5 * w)
+            median = values[first:][middle]
+            costs[first, first:] = s - 2 * s[middle] + median * (2 * w[middle] - w)
+        return np.asarray(np.maximum(costs, 0.0))
+
+    @property
+    def deviation_price(self) -> FloatArray:
+        """Prices are of errors, so that squared errors have their squares."""
+        return np.asarray(self.price**2)
+
+    def conflicts(self, n_lines: int) -> float:
+        """Each line at its median."""
+        medians = np.empty((n_lines, self.targets.shape[1]))
+        for column, y in enumerate(self.targets.T):
+            medians[:, column] = _grouped_medians(y, self.weight, self.group)
+        return self.of_values(medians)
+
+
+def weighted_median(values: FloatArray, weight: FloatArray) -> float:
+    """Smallest value with at least half of the weight at or below it."""
+    order = np.argsort(values, kind="stable")
+    reached = np.cumsum(weight[order])
+    return float(values[order[np.searchsorted(reached, 0.5 * reached[-1])]])
+
+
+def _grouped_medians(values: FloatArray, weight: FloatArray, group: IndexArray) -> FloatArray:
+    """Weighted median of the values of every group, all groups at once."""
+    order = np.lexsort((values, group))
+    group, values, reached = group[order], values[order], np.cumsum(weight[order])
+    last = np.flatnonzero(np.append(np.diff(group) != 0, True))
+    before = np.concatenate(([0.0], reached[last[:-1]]))
+    places = np.searchsorted(reached, 0.5 * (before + reached[last]))
+    return np.asarray(values[np.minimum(places, last)])

@@ -1,0 +1,147 @@
+"""The paper's loss: every output of every sample that is not what the sample's class asks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdnn.network.activation import BoolArray, FloatArray
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
+from bdnn.problem.bound import Bound
+from bdnn.problem.constant import WeightBox, constant_classifier
+from bdnn.problem.losses.base import AbstractLoss
+from bdnn.problem.samples import IntegerArray, Samples, to_floats, whole_multiples
+from bdnn.program import IndexArray
+
+
+@dataclass(frozen=True, eq=False)
+class OutputLoss(AbstractLoss):
+    """Sum of ``|z - onehot(y)|`` over weighted samples.
+
+    With ``counts[i, l]`` the weight of class ``l`` on line ``i``, an output that is on costs the
+    weight of all other classes and an output that is off costs that of its own:
+
+        loss = sum_i sum_l  z_il * (counts_i - counts_il) + (1 - z_il) * counts_il
+
+    What the cheaper of the two costs whatever the network does is irreducible: samples with equal
+    inputs and different classes.
+
+    Parameters
+    ----------
+    counts : integers of shape (n_lines, n_outputs)
+        In multiples of ``grain``.
+    grain : Fraction
+    """
+
+    counts: IntegerArray
+    grain: Fraction = Fraction(1)
+
+    kind: ClassVar[str] = "output"
+
+    @classmethod
+    def of(cls, samples: Samples, labels: NDArray[np.integer], n_outputs: int) -> OutputLoss:
+        """Count the class indices 0, 1, ... of all rows."""
+        keys = samples.line[samples.rows] * n_outputs + labels[samples.rows]
+        total = samples.sum_by(keys, samples.weight, samples.n_lines * n_outputs)
+        return cls(total.reshape(samples.n_lines, n_outputs), samples.grain)
+
+    @classmethod
+    def of_weights(cls, label_weight: FloatArray) -> OutputLoss:
+        """Take the weight of every class on every line as floats."""
+        counts, grain = whole_multiples(label_weight.ravel())
+        return cls(counts.reshape(label_weight.shape), grain)
+
+    @cached_property
+    def counts_on(self) -> IntegerArray:
+        """Exact loss of every output that is on."""
+        return np.asarray(self.counts.sum(axis=1, keepdims=True) - self.counts)
+
+    @cached_property
+    def label_weight(self) -> FloatArray:
+        """Weight of every class on every line."""
+        return to_floats(self.counts, self.grain)
+
+    @cached_property
+    def cost_on(self) -> FloatArray:
+        """Loss of every output that is on."""
+        return to_floats(self.counts_on, self.grain)
+
+    @property
+    def cost_off(self) -> FloatArray:
+        """Loss of every output that is off."""
+        return self.label_weight
+
+    @property
+    def is_integral(self) -> bool:
+        """Whether every loss is a whole number."""
+        return self.grain == 1
+
+    @cached_property
+    def step(self) -> Fraction:
+        """Losses differ from what is irreducible by multiples of this."""
+        difference = np.abs(self.counts_on - self.counts).ravel()
+        return math.gcd(*difference.tolist()) * self.grain if difference.size else Fraction(0)
+
+    def value(self, network: Network, samples: Samples) -> Fraction:
+        """Loss of a network, from its forward pass."""
+        return self.of_outputs(network.outputs(samples.inputs))
+
+    def of_outputs(self, on: BoolArray) -> Fraction:
+        """Loss of given 0/1 outputs, one line per input."""
+        return int(np.where(on, self.counts_on, self.counts).sum()) * self.grain
+
+    def mistakes(self, network: Network, samples: Samples) -> FloatArray:
+        """Weight on every line that the network puts into a wrong class."""
+        # An output that is on costs what is not of its class; so 0 mistakes give exactly 0.
+        predicted = network.predict(samples.inputs)
+        return np.asarray(self.cost_on[np.arange(len(predicted)), predicted])
+
+    def error(self, network: Network, samples: Samples) -> float:
+        """Share of the samples' weight that the network puts into a wrong class."""
+        return float(self.mistakes(network, samples).sum()) / self.total
+
+    @cached_property
+    def conflicts(self) -> Fraction:
+        """Loss of the cheaper answer of every output."""
+        return int(np.minimum(self.counts_on, self.counts).sum()) * self.grain
+
+    def irreducible(self, samples: Samples) -> Bound:
+        """What samples with equal inputs and different classes cost."""
+        del samples
+        return Bound(self.conflicts, "data conflicts" if self.conflicts else "zero")
+
+    @property
+    def leading(self) -> NDArray[np.intp]:
+        """Leading class of every line."""
+        return np.asarray(self.counts.argmax(axis=1))
+
+    @cached_property
+    def total(self) -> float:
+        """Weight of all samples."""
+        return float(self.label_weight.sum())
+
+    def constants(
+        self, architecture: Architecture, samples: Samples, box: WeightBox | None = None
+    ) -> Iterator[Network]:
+        """Make the cheapest answer first, then each class alone."""
+        cost = to_floats((self.counts_on - self.counts).sum(axis=0), self.grain)
+        yield constant_classifier(architecture, samples.inputs, cost, box)
+        for output in range(architecture.n_outputs):
+            alone = np.where(np.arange(architecture.n_outputs) == output, -1.0, 1.0)
+            yield constant_classifier(architecture, samples.inputs, alone, box)
+
+    def subset(self, lines: IndexArray) -> OutputLoss:
+        """The loss of some of the lines."""
+        return replace(self, counts=self.counts[lines])
+
+    def refusal(self, architecture: Architecture) -> str | None:
+        """Outputs must be steps."""
+        return None if architecture.output == "step" else "classes need steps as outputs"

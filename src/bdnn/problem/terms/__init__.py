@@ -1,0 +1,1 @@
+"""Terms: what is asked of networks besides a small loss, one file each."""

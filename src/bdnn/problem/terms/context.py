@@ -1,0 +1,211 @@
+"""From a user's words to terms: constraints, and the names and numbers that they speak of.
+
+Equal samples are one line of the training problem, and inputs are scaled by positive factors, so
+that signs of weights mean the same for scaled and raw features.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from bdnn.errors import DataError, ModelError
+from bdnn.network.activation import BoolArray, FloatArray
+from bdnn.network.architecture import Architecture
+from bdnn.problem.problem import Problem
+from bdnn.problem.terms.base import AbstractTerm
+
+# A column of more values is a measurement and no grouping.
+_MOST_GROUPS = 20
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """Names and samples of a training run.
+
+    Parameters
+    ----------
+    architecture : Architecture
+    names : tuple of str or None
+        Of the features.
+    classes : tuple
+        Labels in the order of the outputs.
+    X : array of shape (n_samples, n_features)
+        Features before scaling.
+    labels : array of int of shape (n_samples,)
+        Index of every sample's class.
+    lines : array of int of shape (n_samples,)
+        Line of the training problem that a sample is part of, -1 for samples that are left out.
+    group_of : array of shape (n_samples,) or None
+        Group of every sample, for fairness.
+    """
+
+    architecture: Architecture
+    names: tuple[str, ...] | None
+    classes: tuple[Any, ...]
+    X: FloatArray
+    labels: NDArray[np.intp]
+    lines: NDArray[np.intp]
+    group_of: NDArray[Any] | None = None
+
+    @classmethod
+    def of_problem(cls, problem: Problem[Any]) -> Context:
+        """Features and outputs by number, one sample per line, of its leading class."""
+        n_lines = problem.samples.n_lines
+        return cls(
+            problem.architecture,
+            None,
+            tuple(range(problem.architecture.n_outputs)),
+            problem.inputs,
+            problem.loss.leading,
+            np.arange(n_lines),
+        )
+
+    @property
+    def n_lines(self) -> int:
+        """Number of lines of the training problem."""
+        return int(self.lines.max(initial=-1)) + 1
+
+    def feature(self, feature: object, option: str) -> int:
+        """Number of a feature that is given by name or number."""
+        n_features = self.architecture.n_features
+        if isinstance(feature, str):
+            if self.names is not None and feature in self.names:
+                return self.names.index(feature)
+            known = "the features have no names" if self.names is None else ", ".join(self.names)
+            if len(known) > 200:
+                known = known[:200] + " ..."
+            raise ModelError(
+                f"{option} names the feature {feature!r}, which is not there: give one of the "
+                f"features ({known}) or a number from 0 to {n_features - 1}."
+            )
+        return whole(feature, f"{option}: a feature", 0, n_features - 1)
+
+    def output(self, label: object, option: str) -> int:
+        """Output of a class; of two classes the second by default."""
+        if label is None:
+            if len(self.classes) == 2:
+                return 1
+            raise ModelError(
+                f"{option} needs to know for which of the {len(self.classes)} classes: give label."
+            )
+        matches = [i for i, known in enumerate(self.classes) if known == label]
+        if not matches:
+            raise ModelError(
+                f"{option} names the class {label!r}, which is not there: give one of "
+                f"{', '.join(map(repr, self.classes))}."
+            )
+        return matches[0]
+
+    def groups(self, group: object, option: str) -> dict[str, BoolArray]:
+        """Members of every group: by the values of a feature, or by one value per sample."""
+        group = self.group_of if group is None else group
+        if group is None:
+            raise DataError(
+                f"{option} needs to know the groups of samples: give groups to fit, or name a "
+                "feature."
+            )
+        if isinstance(group, str) or is_whole(group):
+            values = self.X[:, self.feature(group, option)]
+        else:
+            values = np.asarray(group)
+            if values.shape != (len(self.X),):
+                raise DataError(
+                    f"{option}: group must be a feature or one value per sample, got "
+                    f"{_shape(values)} for {len(self.X)} samples: check it."
+                )
+        found = {
+            str(value): (values == value) & (self.lines >= 0)
+            for value in np.unique(values).tolist()
+        }
+        found = {value: members for value, members in found.items() if members.any()}
+        if not 2 <= len(found) <= _MOST_GROUPS:
+            raise DataError(
+                f"{option}: group must have 2 to {_MOST_GROUPS} values among the training samples, "
+                f"got {len(found)}: choose another feature or other groups."
+            )
+        return found
+
+    def samples(self, samples: ArrayLike, option: str) -> NDArray[np.intp]:
+        """Row numbers of samples that are given by number or by a mask."""
+        try:
+            chosen = np.asarray(samples)
+            if chosen.dtype == bool and chosen.shape == (len(self.X),):
+                chosen = np.flatnonzero(chosen)
+            rows = np.asarray(chosen, dtype=np.intp)
+            fits = rows.ndim == 1 and (rows == chosen).all() and rows.size > 0
+            fits = bool(fits) and bool(((rows >= 0) & (rows < len(self.X))).all())
+        except (TypeError, ValueError):
+            fits = False
+        if not fits:
+            raise DataError(
+                f"{option}: samples must be row numbers from 0 to {len(self.X) - 1} or a mask, got "
+                f"{_short(samples)}: check them."
+            )
+        if (self.lines[rows] < 0).any():
+            raise DataError(
+                f"{option}: sample {rows[self.lines[rows] < 0][0]} has no weight or is kept for "
+                "validation, so that nothing is trained on it: leave it out."
+            )
+        return rows
+
+
+@dataclass(frozen=True, eq=False)
+class AbstractConstraint(ABC):
+    """A demand on the trained network; a frozen record, so that it can be part of a parameter."""
+
+    is_about_samples: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        given = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields(self))
+        return f"{type(self).__name__}({given})"
+
+    @abstractmethod
+    def resolve(self, context: Context) -> list[AbstractTerm]:
+        """Turn names into numbers and check them; one sentence where they make no sense."""
+
+
+def whole(value: Any, what: str, low: int, high: int) -> int:
+    """Check a whole number of a range; True and False are none."""
+    if is_whole(value) and low <= value <= high:
+        return int(value)
+    raise ModelError(
+        f"{what} must be a whole number from {low} to {high}, got {value!r}: give such a number."
+    )
+
+
+def is_whole(value: Any) -> bool:
+    """Tell whole numbers from what a user may give by mistake, True and False included."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def amount(value: Any, what: str, *, at_most: float = np.inf) -> float:
+    """Check a number that must not be negative."""
+    is_number = isinstance(value, int | float | np.integer | np.floating)
+    if is_number and not isinstance(value, bool) and 0 <= value <= at_most and value < np.inf:
+        return float(value)
+    upper = "or more" if at_most == np.inf else f"to {at_most:g}"
+    raise ModelError(f"{what} must be a number from 0 {upper}, got {value!r}: give such a number.")
+
+
+def sequence(value: object) -> Sequence[Any]:
+    """One item or several as a sequence; text is one item."""
+    if isinstance(value, str) or not isinstance(value, Sequence | np.ndarray):
+        return (value,)
+    return tuple(value)
+
+
+def _shape(values: NDArray[Any]) -> str:
+    return "one value" if values.ndim == 0 else f"shape {values.shape}"
+
+
+def _short(value: object) -> str:
+    text = repr(value).replace("\n", " ")
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,267 @@
+"""Linear rows of a user's own over weights, thresholds and activations.
+
+own:  lower <= A (W, t, u) <= upper
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from bdnn.errors import BDNNError, ModelError
+from bdnn.network.activation import FloatArray
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
+from bdnn.problem.problem import Problem
+from bdnn.problem.terms.base import AbstractTerm, Block, Builder
+from bdnn.problem.terms.context import AbstractConstraint, Context
+from bdnn.problem.terms.expressions import Expression, Rows, joined
+from bdnn.problem.terms.outputs import add_matrix, line_places
+from bdnn.program import IndexArray, is_integral
+
+# Rows whose coefficients are no whole numbers are kept up to the solvers' tolerance.
+_TOLERANCE = 1e-6
+# Binary places after which numbers are not taken for whole multiples any more.
+_FINEST = 22
+
+
+@dataclass(frozen=True, eq=False)
+class LinearTerm(AbstractTerm):
+    """``lower <= A q <= upper`` for all weights, thresholds and activations q of a network."""
+
+    A: csr_array
+    lower: FloatArray
+    upper: FloatArray
+
+    def invalidates(self, architecture: Architecture) -> frozenset[str]:
+        """All that makes a variable stand for something else than the network's own number."""
+        return frozenset({"one_output", "one_sided", "signed"})
+
+    def refusal(self, architecture: Architecture) -> str | None:
+        """Rows are written for one threshold a unit and for values of 0 and 1."""
+        other = [rule for rule in architecture.activations if not rule.is_step]
+        if not other:
+            return None
+        return (
+            f"{self.name} cannot be combined with activation '{other[0].name}': use "
+            "activation='step'."
+        )
+
+    @property
+    def scale_dependent(self) -> bool:
+        """Rows compare sizes."""
+        return True
+
+    @property
+    def names_units(self) -> bool:
+        """Rows name units by number."""
+        return True
+
+    def is_feasible(self, network: Network, problem: Problem[Any]) -> bool:
+        """Evaluate the rows on the network's quantities."""
+        return self.holds_for(quantities(network, problem.inputs))
+
+    def holds_for(self, q: FloatArray) -> bool:
+        """Evaluate the rows on given quantities."""
+        values = self.A @ q
+        slack = _TOLERANCE * (1.0 + np.abs(values))
+        return bool(((self.lower - slack <= values) & (values <= self.upper + slack)).all())
+
+    def restrict(self, lines: IndexArray, problem: Problem[Any]) -> LinearTerm:
+        """Leave out the activations of other lines, of which no row may speak."""
+        widths, n_lines = problem.architecture.widths, problem.samples.n_lines
+        first = self.A.shape[1] - n_lines * sum(widths[1:])
+        columns = [np.arange(first)]
+        for units in widths[1:]:
+            columns.append(first + line_places(lines, units))
+            first += n_lines * units
+        return replace(self, A=csr_array(self.A[:, np.concatenate(columns)]))
+
+    def needed_lines(self, problem: Problem[Any]) -> IndexArray:
+        """All lines whose activations a row speaks of."""
+        widths, n_lines = problem.architecture.widths, problem.samples.n_lines
+        first = self.A.shape[1] - n_lines * sum(widths[1:])
+        found = []
+        for units in widths[1:]:
+            inside = (self.A.indices >= first) & (self.A.indices < first + n_lines * units)
+            found.append((self.A.indices[inside] - first) // units)
+            first += n_lines * units
+        return np.unique(np.concatenate(found)).astype(np.int64)
+
+    def block(self, builder: Builder) -> Block:
+        """Add the rows."""
+        columns, factors, constants = _columns(builder)
+        A = csr_array(self.A.multiply(factors[None, :]).tocsr())
+        shift = self.A @ constants
+        lower, upper = self.lower - shift, self.upper - shift
+        # Thresholds are multiples of a power of two; solvers of integers need whole numbers.
+        scales = 2.0 ** np.arange(_FINEST)
+        scale = next((s for s in scales if is_integral(np.r_[A.data, lower, upper] * s)), 1.0)
+        name = f"own_{builder.number}"
+        add_matrix(builder.program, name, A * scale, columns, lower * scale, upper * scale)
+        return _OwnRows(self, columns, factors, constants)
+
+    def claim(self) -> dict[str, Any]:
+        """Name the rows, which nobody else can check."""
+        return {"kind": "own", "name": self.name}
+
+
+@dataclass(frozen=True, eq=False)
+class _OwnRows:
+    term: LinearTerm
+    columns: IndexArray
+    factors: FloatArray
+    constants: FloatArray
+
+    def read(self, x: FloatArray, weights: list[FloatArray]) -> None:
+        pass
+
+    def lift(self, x: FloatArray) -> bool:
+        return self.term.holds_for(self.factors * x[self.columns] + self.constants)
+
+
+def quantities(network: Network, inputs: FloatArray) -> FloatArray:
+    """All weights, thresholds and activations of a network, one long line."""
+    on = network.activations(inputs)
+    parts = [*network.weights, *network.thresholds, *(u.astype(float) for u in on)]
+    return np.concatenate([part.ravel() for part in parts])
+
+
+def _columns(builder: Builder) -> tuple[IndexArray, FloatArray, FloatArray]:
+    """Column, factor and constant of every weight, threshold and activation."""
+    columns = [layer.W.ravel() for layer in builder.layers]
+    factors = [np.ones(part.size) for part in columns]
+    constants = [np.zeros(part.size) for part in columns]
+    for layer in builder.layers:
+        units, bounds = len(layer.W), layer.bounds
+        has_threshold = layer.t is not None
+        columns.append(np.zeros(units, dtype=np.int64) if layer.t is None else layer.t.ravel())
+        factors.append(np.full(units, bounds.unit * has_threshold))
+        constants.append(np.full(units, -bounds.unit * bounds.margin / 2 * has_threshold))
+    for k in range(len(builder.layers)):
+        u = builder.activations(k)
+        columns.append(u.ravel())
+        factors.append(np.ones(u.size))
+        constants.append(np.zeros(u.size))
+    return np.concatenate(columns), np.concatenate(factors), np.concatenate(constants)
+
+
+@dataclass(frozen=True, eq=False)
+class Variables:
+    """What a user's function sees: expressions in the shape of the network's arrays.
+
+    Attributes
+    ----------
+    weights : tuple of Expression
+        ``weights[k][unit, input]`` as in ``network_.weights``.
+    thresholds : tuple of Expression
+        ``thresholds[k][unit, level]`` as in ``network_.thresholds``.
+    activations : tuple of Expression
+        ``activations[k][sample, unit]``, 0 or 1, for the rows given to ``fit``; outputs last.
+    features : tuple of str or None
+        Names of the features.
+    labels : array
+        Index of every sample's class.
+    """
+
+    weights: tuple[Expression, ...]
+    thresholds: tuple[Expression, ...]
+    activations: tuple[Expression, ...]
+    features: tuple[str, ...] | None
+    labels: Any
+
+    @classmethod
+    def of(cls, context: Context) -> Variables:
+        """Number all quantities: weights, thresholds, activations, layer by layer."""
+        widths = context.architecture.widths
+        n_lines = context.n_lines
+        shapes = [(units, inputs) for inputs, units in pairwise(widths)]
+        shapes += [(units, 1) for units in widths[1:]]
+        shapes += [(n_lines, units) for units in widths[1:]]
+        sizes = [int(np.prod(shape)) for shape in shapes]
+        ends = np.cumsum(sizes)
+        count = int(ends[-1])
+        numbers = [
+            np.arange(end - size, end).reshape(shape)
+            for end, size, shape in zip(ends, sizes, shapes, strict=True)
+        ]
+        layers = len(widths) - 1
+        # A sample that nothing is trained on shows the activations of the first line, which is
+        # checked for below.
+        numbers[2 * layers :] = [part[context.lines] for part in numbers[2 * layers :]]
+        parts = [Expression.of_quantities(part, count) for part in numbers]
+        return cls(
+            tuple(parts[:layers]),
+            tuple(parts[layers : 2 * layers]),
+            tuple(parts[2 * layers :]),
+            context.names,
+            context.labels,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class LinearRows(AbstractConstraint):
+    """Linear rows over weights, thresholds and activations, made by a function.
+
+    Parameters
+    ----------
+    function : callable
+        Takes :class:`Variables` and returns a comparison such as
+        ``v.weights[0][:, 2].sum() <= 1``, or a list of them.
+
+    Examples
+    --------
+    >>> from bdnn.constraints import LinearRows
+    >>> def same_threshold(v):
+    ...     return v.thresholds[0][0] == v.thresholds[0][1]
+    >>> LinearRows(same_threshold).name
+    'LinearRows(same_threshold)'
+    """
+
+    function: Callable[[Variables], Rows | Sequence[Rows]]
+
+    is_about_samples: ClassVar[bool] = True
+
+    def resolve(self, context: Context) -> list[AbstractTerm]:
+        """Call the function and look at what it returns."""
+        if not callable(self.function):
+            raise ModelError(
+                f"LinearRows must be given a function of the variables, got {self.function!r}: "
+                "give for example lambda v: v.weights[0].sum() <= 3."
+            )
+        if (context.lines < 0).any():
+            raise ModelError(
+                f"{self.name} sees the activations of all samples, but some have no weight or are "
+                "kept for validation: leave these out."
+            )
+        try:
+            returned = self.function(Variables.of(context))
+            rows = [returned] if isinstance(returned, Rows) else list(returned)
+        except BDNNError as error:
+            raise ModelError(f"{self.name} failed: {error}") from error
+        except Exception as error:
+            text = " ".join(str(error).split())
+            raise ModelError(
+                f"{self.name} failed with {type(error).__name__} ({text}): correct the function."
+            ) from error
+        strange = next((part for part in rows if not isinstance(part, Rows)), None)
+        if strange is not None or not rows:
+            got = "nothing" if not rows else f"a {type(strange).__name__}"
+            raise ModelError(
+                f"{self.name} must return comparisons of expressions, got {got}: return for "
+                "example [v.weights[0].sum() <= 3]."
+            )
+        found = joined(rows)
+        # Two rows that were built from the same quantity may carry explicit zeros.
+        found.matrix.eliminate_zeros()
+        return [LinearTerm(self.name, found.matrix, found.lower, found.upper)]
+
+    @property
+    def name(self) -> str:
+        """What messages call it: by the function's name."""
+        return f"LinearRows({getattr(self.function, '__name__', repr(self.function))})"

@@ -1,0 +1,158 @@
+"""Prices on the size of weights and thresholds (paper, introduction: regularizers).
+
+    abs:      a >= w,  a >= -w                            price l1
+    square:   q >= (2 i + 1) a - i (i + 1),  i = 0..P-1    price l2, exact for integers
+    bias:     c >= t',  c >= -t'                          price l1 on thresholds
+
+with t' the network's threshold. Squares of continuous weights and of thresholds are quadratic
+terms, for solvers that have them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from bdnn.network.activation import FloatArray
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
+from bdnn.problem.problem import Problem
+from bdnn.problem.terms.base import AbstractTerm, Builder, LayerColumns
+from bdnn.problem.terms.ties import Ties
+from bdnn.program import IndexArray, Program
+
+
+@dataclass(frozen=True, eq=False)
+class Norms(AbstractTerm):
+    """``l1 sum |w| + l2 sum w^2`` over all weights, and thresholds where ``biases`` says so."""
+
+    l1: float
+    l2: float
+    biases: bool
+
+    is_price: ClassVar[bool] = True
+
+    def invalidates(self, architecture: Architecture) -> frozenset[str]:
+        """A pair of outputs pays twice."""
+        return frozenset({"one_output"})
+
+    def refusal(self, architecture: Architecture) -> str | None:
+        """Several thresholds of a unit have no size of their own."""
+        other = [rule for rule in architecture.activations if rule.n_thresholds > 1]
+        if not (self.biases and other):
+            return None
+        return (
+            f"Regularizer(biases=True) cannot be combined with activation '{other[0].name}': use "
+            "activation='step'."
+        )
+
+    @property
+    def scale_dependent(self) -> bool:
+        """Sizes scale."""
+        return True
+
+    @property
+    def prices_weights(self) -> bool:
+        """Every weight has its size's price."""
+        return True
+
+    def price(self, network: Network, problem: Problem[Any]) -> float:
+        """Add up sizes."""
+        total = sum(self._of(W) for W in network.weights)
+        if self.biases:
+            shared = network.architecture.thresholds == "layer"
+            total += sum(self._of(t[:1] if shared else t) for t in network.thresholds)
+        return total
+
+    def _of(self, values: FloatArray) -> float:
+        return self.l1 * float(np.abs(values).sum()) + self.l2 * float((values**2).sum())
+
+    def weight_price(self, size: FloatArray) -> FloatArray:
+        """By size."""
+        return np.asarray(self.l1 * size + self.l2 * size**2)
+
+    def rescaled(self, factor: float) -> Norms:
+        """In another unit."""
+        return replace(self, l1=self.l1 * factor, l2=self.l2 * factor)
+
+    def block(self, builder: Builder) -> _Sizes:
+        """Add sizes and their prices."""
+        block = _Sizes(self)
+        for layer in builder.layers:
+            block.add_weights(builder.program, layer)
+            if self.biases and layer.t is not None:
+                block.add_biases(builder.program, layer)
+        return block
+
+    def claim(self) -> dict[str, Any]:
+        """Name the prices."""
+        return {"l1": self.l1, "l2": self.l2, "biases": self.biases}
+
+
+@dataclass(frozen=True, eq=False)
+class _Sizes:
+    term: Norms
+    sizes: list[tuple[IndexArray, IndexArray]] = field(default_factory=list)
+    squares: list[tuple[IndexArray, IndexArray]] = field(default_factory=list)
+    ties: Ties = field(default_factory=Ties)
+
+    def add_weights(self, program: Program, layer: LayerColumns) -> None:
+        l1, l2 = self.term.l1, self.term.l2
+        limit = layer.weights.limit
+        if l2 and not layer.weights.integer:
+            program.minimise(layer.W, l2, quadratic=True)
+            l2 = 0.0
+        if not (l1 or l2):
+            return
+        number, integer = layer.number, layer.weights.integer
+        a = program.add_variables(
+            f"abs{number}", layer.W.shape, upper=float(limit), integer=integer
+        )
+        for sign in (-1.0, 1.0):
+            pairs = np.stack([a, layer.W], axis=-1)
+            program.add_rows(f"abs{number}", pairs, [1.0, sign], lower=0.0)
+        self.sizes.append((a, layer.W))
+        program.minimise(a, l1 + (l2 if limit == 1 else 0.0))
+        if l2 and limit > 1:
+            q = program.add_variables(
+                f"square{number}", a.shape, upper=float(limit**2), integer=True
+            )
+            for i in range(limit):
+                pairs, value = np.stack([q, a], axis=-1), [1.0, -(2.0 * i + 1.0)]
+                program.add_rows(f"square{number}", pairs, value, lower=-float(i * (i + 1)))
+            self.squares.append((q, layer.W))
+            program.minimise(q, l2)
+
+    def add_biases(self, program: Program, layer: LayerColumns) -> None:
+        assert layer.t is not None
+        t = layer.t.ravel()
+        t = t[:1] if layer.kind == "layer" else t
+        bounds, (l1, l2) = layer.bounds, (self.term.l1, self.term.l2)
+        if l1:
+            # Twice the threshold is a whole number where sums are.
+            factor = 2.0 if bounds.exact else 1.0
+            most = factor * (max(map(abs, bounds.threshold)) + bounds.margin)
+            name = f"bias{layer.number}"
+            c = program.add_variables(name, t.shape, upper=most, integer=bounds.exact)
+            for sign in (-1.0, 1.0):
+                coefficients = np.full((len(t), 1), sign * factor)
+                constant = np.full(len(t), -sign * factor * bounds.margin / 2)
+                self.ties.add(program, name, c, t[:, None], coefficients, constant)
+            program.minimise(c, l1 * bounds.unit / factor)
+        if l2:
+            price = l2 * bounds.unit**2
+            program.minimise(t, price, quadratic=True)
+            program.minimise(t, -price * bounds.margin)
+            program.offset += price * len(t) * bounds.margin**2 / 4
+
+    def read(self, x: FloatArray, weights: list[FloatArray]) -> None:
+        pass
+
+    def lift(self, x: FloatArray) -> bool:
+        for columns, W in self.sizes:
+            x[columns] = np.abs(x[W])
+        for columns, W in self.squares:
+            x[columns] = x[W] ** 2
+        return self.ties.lift(x)

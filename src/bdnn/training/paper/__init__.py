@@ -1,0 +1,1 @@
+"""The methods of the paper: local search and data splitting."""

@@ -1,0 +1,338 @@
+"""The paper's iterative data splitting (Algorithm 2).
+
+Every epoch draws a batch and demands that the batch samples of a cluster have the same activations;
+then the cluster with the largest loss is cut in two. Of all epochs the network with the fewest
+validation errors is kept. With a radius the first-layer activations of a batch's inputs hold in
+balls around them (the paper's robust model). Constraints hold for all samples: every network on the
+way keeps what they say of its batch, and only one that keeps all of them is returned.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, get_args
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from bdnn.errors import ModelError
+from bdnn.mip import DEFAULT_EPS, Robust
+from bdnn.network.network import Network
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.program import IndexArray
+from bdnn.search.warm_up import wait_until_ready
+from bdnn.solvers.base import AbstractSolver
+from bdnn.solvers.registry import get_solver
+from bdnn.training.base import AbstractMethod
+from bdnn.training.limits import is_number
+from bdnn.training.paper.splitting.batches import BatchKind, Sampler
+from bdnn.training.paper.splitting.epoch import EpochProblem
+from bdnn.training.paper.splitting.judging import Candidate, Judge, Judgement
+from bdnn.training.paper.splitting.partition import Partition, SplitKind
+from bdnn.training.paper.splitting.polish import is_learnt, learnt, polish
+from bdnn.training.paper.splitting.solution import EpochSolution, EpochSolver
+from bdnn.training.robust import promised, settled
+from bdnn.training.run import Run
+
+# Share of the time for the epochs, where a polish follows.
+_EPOCH_SHARE = 0.5
+# Forward passes over all samples at the end.
+_LAST_PASSES = 8
+
+
+@dataclass(frozen=True)
+class DataSplitting(AbstractMethod):
+    """Train on batches whose clusters share their activations, and split clusters as they fail.
+
+    Parameters
+    ----------
+    epochs : int
+    batch_size : int
+        Samples per batch, which with the number of clusters bounds the work of an epoch.
+    batches : {"random", "contiguous", "all"}
+        A random batch per epoch, the next window of samples, or all samples in several batches.
+    split : {"labels", "kmeans"}
+        Cut a cluster by a plane between its classes, or by k-means.
+    split_first : bool
+        Whether the first cut comes before the first epoch's problem.
+    construct : bool
+        Whether an epoch's network is constructed first, and a solver asked only where that does
+        not meet the bound.
+    patience : float
+        Seconds a solver may take for one epoch; with ``paper=True`` an equal share of the time.
+    polish : bool
+        Whether the best network is trained further at the end, on the true loss and its margin or,
+        as ``refit`` says, by gradients.
+    refit : bool
+        Where samples are held out for validation: whether the polish trains on these as well, once
+        they have chosen the epoch, up to 3000 inputs by gradients with noise. Under constraints and
+        with a radius of its own it never does.
+    eps : float
+        Strictness margin of continuous weights.
+    paper : bool
+        The paper's setting: k-means, one random batch per epoch, the first cut after the first
+        epoch, no polish.
+    robust_radius : float, sequence of float or None
+        With a radius no first-layer activation of an input of the batch that the network comes from
+        changes for any perturbation of that length: one for all, or one per distinct input of the
+        problem. A batch that is all the data makes that a promise for all inputs; otherwise the
+        result's message says for how many inputs it holds. It is measured from scaled inputs on
+        their grid.
+    robust_norm : {"linf", "l1", "l2"}
+        Of these perturbations; ``l2`` needs a solver of second-order cones.
+    """
+
+    epochs: int = 20
+    batch_size: int = 64
+    batches: BatchKind = "random"
+    split: SplitKind = "labels"
+    split_first: bool = True
+    construct: bool = True
+    patience: float = 0.2
+    polish: bool = True
+    refit: bool = True
+    eps: float = DEFAULT_EPS
+    paper: bool = False
+    robust_radius: float | Sequence[float] | None = None
+    robust_norm: str = "linf"
+
+    name: ClassVar[str] = "data_splitting"
+    uses_validation: ClassVar[bool] = True
+    keeps_constraints: ClassVar[bool] = True
+    validates_constrained: ClassVar[bool] = True
+
+    @property
+    def refits(self) -> bool:
+        """Whether a choice by validation ends with training on all samples."""
+        return self.refit and self._settled().polish and self.robust_radius is None
+
+    def _train(self, recorder: Run[OutputLoss], solver: str | AbstractSolver) -> None:
+        method = self._settled()
+        method._check()
+        if recorder.problem.terms:
+            # There is no construction to improve on, so that the solver gets all of the time.
+            method = replace(method, patience=math.inf)
+        if solver != "auto":
+            get_solver(solver).check_available()
+        robust = promised(recorder, self.robust_radius, self.robust_norm, solver)
+        if not wait_until_ready(recorder.slot("load", until_close=False)):
+            return recorder.end("time limit")
+        run = _Run(recorder, method, solver, robust)
+        # The matrices of an epoch are small: more threads than asked for would only wait.
+        with threadpool_limits(recorder.budget.threads, "blas"):
+            run.all_epochs()
+            if method.polish and not recorder.interrupted and not run.is_content:
+                run.polish()
+        ended = "time limit" if recorder.remaining <= 0 or run.is_cut else "feasible"
+        recorder.solver = run.solver.used
+        recorder.note(run.message)
+        recorder.end(ended)
+
+    def _settled(self) -> DataSplitting:
+        if not self.paper:
+            return self
+        return replace(
+            self,
+            batches="random",
+            split="kmeans",
+            split_first=False,
+            patience=math.inf,
+            polish=False,
+        )
+
+    def _check(self) -> None:
+        for name in ("epochs", "batch_size"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ModelError(
+                    f"{name} must be a whole number from 1, got {value!r}: give for example 20."
+                )
+        if not is_number(self.patience) or not self.patience > 0:
+            raise ModelError(
+                f"patience must be a positive number of seconds, got {self.patience!r}: give for "
+                "example 0.2."
+            )
+        for name, kinds in (("batches", BatchKind), ("split", SplitKind)):
+            known = get_args(kinds)
+            if getattr(self, name) not in known:
+                raise ModelError(
+                    f"{name} must be one of {', '.join(map(repr, known))}, got "
+                    f"{getattr(self, name)!r}: choose one of these."
+                )
+
+
+class _Run:
+    """The epochs of a run and the best network among them."""
+
+    def __init__(
+        self,
+        recorder: Run[OutputLoss],
+        method: DataSplitting,
+        solver: str | AbstractSolver,
+        robust: Robust | None,
+    ) -> None:
+        self.recorder = recorder
+        self.method = method
+        self.robust = robust
+        self.is_cut = False
+        self._pass_seconds = recorder.pass_seconds
+        self.rng = np.random.default_rng(recorder.budget.seed)
+        # Samples that epochs train on; what else the recorder's problem holds is for the polish.
+        self.problem = recorder.training_part or recorder.problem
+        self.partition = Partition(self.problem)
+        self.sampler = Sampler(self.problem, method.batch_size)
+        self.judge = Judge(self.problem, recorder.validation, self.rng)
+        budget = recorder.budget
+        self.solver = EpochSolver(
+            solver,
+            budget.threads,
+            budget.seed,
+            eps=method.eps,
+            construct=method.construct,
+            patience=method.patience,
+        )
+        self.best = Candidate(recorder.network or recorder.problem.constant_network())
+        self._best_judged = self.judge.judge(self.best)
+        if recorder.network is None:  # not even a constant network keeps what is asked
+            self._best_judged = Judgement(math.inf, math.inf, math.inf)
+        # Inputs for which the best network keeps it.
+        self._kept = np.arange(len(recorder.problem.inputs))
+
+    def all_epochs(self) -> None:
+        """Solve, record and split, epoch by epoch."""
+        recorder, method = self.recorder, self.method
+        share = _EPOCH_SHARE if method.polish else 1.0
+        deadline = recorder.seconds + share * recorder.remaining
+        current = Candidate(recorder.given or recorder.problem.constant_network())
+        for number in range(method.epochs):
+            if number > 0 or method.split_first:
+                self._split(current)
+            left = min(deadline, recorder.budget.seconds - self._reserve) - recorder.seconds
+            if recorder.interrupted or left <= 0:
+                self.is_cut = True
+                return
+            began = time.perf_counter()
+            solved, kept = self._epoch(number, current, left / (method.epochs - number))
+            current = solved.candidate
+            self._record(number, solved, kept, time.perf_counter() - began)
+            if self.is_content:
+                return
+
+    @property
+    def is_content(self) -> bool:
+        """Whether the loss or the gap that a user would stop at is reached.
+
+        A proof alone ends nothing: of networks of equal loss validation may prefer a later.
+        """
+        budget = self.recorder.budget
+        return self.recorder.is_close and (budget.loss is not None or budget.gap > 0)
+
+    @property
+    def _reserve(self) -> float:
+        """Time for the last passes over all samples."""
+        return _LAST_PASSES * self._pass_seconds
+
+    def _split(self, current: Candidate) -> None:
+        losses = np.zeros(len(self.problem.inputs))
+        losses[self.judge.rows] = self.judge.losses(current)
+        self.partition.split_worst(losses, self.method.split, self.rng)
+
+    def _epoch(
+        self, number: int, current: Candidate, seconds: float
+    ) -> tuple[EpochSolution, IndexArray]:
+        """Solve the problems of an epoch's batches one after the other, each from the last.
+
+        Returned are the solutions as one, and the inputs of the last batch.
+        """
+        parts: list[EpochSolution] = []
+        batches = list(self.sampler.draw(self.method.batches, number, self.rng))
+        slot = self.recorder.slot("epoch", seconds, until_close=False)
+        for place, (rows, batch) in enumerate(batches):
+            solved = self.solver.solve(
+                EpochProblem.create(
+                    batch,
+                    self.partition.cluster[rows],
+                    None if self.robust is None else self.robust.of_inputs(rows),
+                ),
+                current,
+                rng=self.rng,
+                slot=slot.part(1.0 / (len(batches) - place)),
+            )
+            if solved.status == "interrupted":
+                self.recorder.interrupted = True
+            current = solved.candidate
+            parts.append(solved)
+            if slot.is_over():
+                break
+        return EpochSolution.joined(parts), rows
+
+    def _record(self, number: int, solved: EpochSolution, kept: IndexArray, seconds: float) -> None:
+        judged = self.judge.judge(solved.candidate)
+        if judged.key < self._best_judged.key and self._holds(solved.candidate.network, kept):
+            self._kept = kept
+            self._take(solved.candidate, judged, "epoch")
+        error = judged.validation_error
+        self.recorder.step(
+            epoch=number + 1,
+            clusters=self.partition.n_clusters,
+            loss=solved.loss,
+            bound=solved.bound,
+            train_accuracy=1.0 - judged.train_error,
+            validation_accuracy=None if error is None else 1.0 - error,
+            seconds=seconds,
+            status=solved.status,
+            solved_by=solved.solved_by,
+        )
+
+    def _take(self, candidate: Candidate, judged: Judgement, phase: str) -> None:
+        self.best, self._best_judged = candidate, judged
+        began = time.perf_counter()
+        self.recorder.choose(candidate.network, phase)
+        self._pass_seconds = time.perf_counter() - began
+
+    def polish(self) -> None:
+        """Train the best network further, by gradients or for fewer errors on known samples."""
+        self.recorder.mark("polish")
+        seconds = self.recorder.remaining - self._reserve
+        if is_learnt(self.recorder):
+            found = learnt(self.recorder, self.best, seconds=seconds, rng=self.rng)
+            if found is not None:
+                self.recorder.choose(found.network, "polish")
+            return
+        for candidate in polish(
+            self.recorder, self.best, seconds=seconds, rng=self.rng, settle=self._settled
+        ):
+            judged = self.judge.judge(candidate)
+            is_better = judged.pooled_key < self._best_judged.pooled_key
+            if is_better and self._holds(candidate.network, self._kept):
+                self._take(candidate, judged, "polish")
+
+    @property
+    def message(self) -> str:
+        """For how many inputs the first layer keeps what is asked, where it is not all."""
+        network, inputs = self.recorder.network, self.recorder.problem.inputs
+        if self.robust is None or network is None:
+            return ""
+        held = int(self.robust.holds(network, inputs).sum())
+        if held == len(inputs):
+            return ""
+        return f"first-layer activations hold within the radius for {held} of {len(inputs)} inputs"
+
+    def _holds(self, network: Network, rows: IndexArray) -> bool:
+        """Whether constraints are kept, and first-layer activations for all of these balls."""
+        if not self.recorder.problem.is_feasible(network):
+            return False
+        if self.robust is None:
+            return True
+        inputs = self.recorder.problem.inputs[rows]
+        return bool(self.robust.of_inputs(rows).holds(network, inputs).all())
+
+    def _settled(self, network: Network) -> Network | None:
+        """With thresholds that no perturbation of the best network's batch crosses."""
+        if self.robust is None:
+            return network
+        inputs = self.recorder.problem.inputs[self._kept]
+        return settled(network, self.robust.of_inputs(self._kept), inputs)

@@ -1,0 +1,233 @@
+"""The paper's local search (Algorithm 1): odd and even layers are optimised in turn.
+
+With the even layers fixed, problem H1 optimises the odd ones, then H2 the even ones with the odd
+ones fixed; a round without a better loss ends the search in a local optimum. The subproblems are
+linear programs with integers, solved as the paper does (``paper=True``) or, faster, by exact
+one-unit moves with a solver behind them where the moves are no proof. With a radius every network
+on the way keeps its first-layer activations in balls around the inputs (the paper's robust model).
+Constraints and prices are part of the subproblems, which are then solved as programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from bdnn.errors import ModelError
+from bdnn.mip import DEFAULT_EPS, Robust
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
+from bdnn.problem.samples import Samples
+from bdnn.problem.terms.context import is_whole
+from bdnn.search.constrained import MOVES
+from bdnn.search.warm_up import wait_until_ready
+from bdnn.solvers.base import AbstractSolver
+from bdnn.solvers.registry import get_solver
+from bdnn.training.base import AbstractMethod
+from bdnn.training.exact import program_size
+from bdnn.training.limits import is_number
+from bdnn.training.paper.alternating_starts import AlternatingStarts
+from bdnn.training.paper.alternation import Freed
+from bdnn.training.robust import promised
+from bdnn.training.run import Run
+
+Subproblems = Literal["auto", "mip", "search"]
+LocalStart = Literal["random", "search"]
+
+# What building the program of constrained networks takes, and handing parts of it to a solver again
+# and again.
+_PRODUCTS_PER_SECOND = 50_000
+# Share of the time for wider margins, where these follow.
+_POLISH_SHARE = 0.3
+
+
+@dataclass(frozen=True)
+class LocalSearch(AbstractMethod):
+    """Optimise odd and even layers in turn.
+
+    Parameters
+    ----------
+    starts : int
+        Random starts; as many at a time as the run has threads.
+    start : {"random", "search"}
+        Begin with random weights, or with a network of the search.
+    subproblems : {"auto", "mip", "search"}
+        By exact one-unit moves and a solver where these are no proof, by a solver, or by moves.
+    units, samples : float or sequence of int
+        Which hidden units a subproblem frees, and the activations of which samples. A share is
+        drawn at random for every subproblem, and a start then ends after as many rounds without
+        gain as it takes to free each of them once on average. Numbers name units, counted from 0
+        through all hidden layers, or lines of the problem; an estimator takes rows of ``fit``
+        for samples. Freeing some samples only is a matter for a solver, not for moves.
+    polish : bool
+        Whether the best network gets wider margins at the same loss.
+    eps : float
+        Strictness margin of continuous weights.
+    paper : bool
+        Algorithm 1 as the paper states it: one start with every value of the fixed part drawn at
+        random, subproblems by a solver, no polish.
+    robust_radius : float, sequence of float or None
+        With a radius no first-layer activation of a training input changes for any perturbation
+        of that length: one for all, or one per distinct input. It is measured from scaled inputs
+        on their grid.
+    robust_norm : {"linf", "l1", "l2"}
+        Of these perturbations; ``l2`` needs a solver of second-order cones.
+    """
+
+    starts: int = 4
+    start: LocalStart = "random"
+    subproblems: Subproblems = "auto"
+    units: Freed = 1.0
+    samples: Freed = 1.0
+    polish: bool = True
+    eps: float = DEFAULT_EPS
+    paper: bool = False
+    robust_radius: float | Sequence[float] | None = None
+    robust_norm: str = "linf"
+
+    name: ClassVar[str] = "local_search"
+    keeps_constraints: ClassVar[bool] = True
+
+    def _train(self, recorder: Run[OutputLoss], solver: str | AbstractSolver) -> None:
+        method = self._settled()
+        method._check()
+        shape = recorder.problem.architecture
+        _check_numbers("units", self.units, sum(shape.hidden), "hidden units")
+        _check_numbers("samples", self.samples, len(recorder.problem.inputs), "distinct inputs")
+        if recorder.problem.terms:
+            method = method.within(recorder.problem)
+        if solver != "auto":
+            get_solver(solver).check_available()
+        robust = promised(recorder, self.robust_radius, self.robust_norm, solver)
+        run = method.alternate(recorder, solver, robust, seconds=recorder.remaining)
+        if run is None:
+            message = "the compiled search was not loaded when its time was over"
+            if is_too_large(recorder.problem, recorder.remaining):
+                message = (
+                    "the subproblems are too large to be handed to a solver in this time, so that "
+                    "only a constant network or the start is returned: use method 'data_splitting'"
+                )
+            return recorder.end("time limit", message)
+        if method.polish and not recorder.interrupted:
+            run.widen()
+        ended = "time limit" if run.is_cut else "feasible"
+        recorder.solver = run.solver_name
+        # Subproblems may have ended at their time limit, so this is no local optimum for certain.
+        recorder.end(ended, "" if run.is_cut else "the last rounds brought no smaller loss")
+
+    def alternate(
+        self,
+        recorder: Run[OutputLoss],
+        solver: str | AbstractSolver,
+        robust: Robust | None,
+        *,
+        seconds: float,
+    ) -> AlternatingStarts | None:
+        """Offer what the starts find in some time; None if there is too little of it.
+
+        That is if the search was not loaded by then, or programs of constraints are too large.
+        """
+        is_constrained = recorder.problem.terms
+
+        slot = recorder.slot("load", seconds, until_close=False)
+        needs_moves = self.subproblems != "mip" or self.start == "search" or self.polish
+        if is_too_large(recorder.problem, seconds):
+            return None
+        if (needs_moves or is_constrained) and not wait_until_ready(slot):
+            return None
+        if is_constrained and self.start == "search" and not MOVES.wait(slot):
+            return None
+        share = 1.0 - _POLISH_SHARE if self.polish else 1.0
+        slot = recorder.slot("local", share * slot.remaining, until_close=False)
+        run = AlternatingStarts(recorder, self, solver, slot, robust)
+        run.all_starts()
+        return run
+
+    def _settled(self) -> LocalSearch:
+        method = replace(self, units=_plain(self.units), samples=_plain(self.samples))
+        if not self.paper:
+            return method
+        return replace(method, starts=1, start="random", subproblems="mip", polish=False)
+
+    def within(self, problem: Problem[OutputLoss]) -> LocalSearch:
+        """The same with programs only: moves, and wider margins by moves, know no constraints."""
+        if self.subproblems == "search":
+            raise ModelError(
+                f"subproblems='search' cannot keep {problem.demands}: use 'auto' or 'mip'."
+            )
+        return replace(self, subproblems="mip", polish=False)
+
+    def _check(self) -> None:
+        if isinstance(self.starts, bool) or not isinstance(self.starts, int) or self.starts < 1:
+            raise ModelError(
+                f"starts must be a whole number from 1, got {self.starts!r}: give for example 4."
+            )
+        choices = {"start": get_args(LocalStart), "subproblems": get_args(Subproblems)}
+        for name, known in choices.items():
+            if getattr(self, name) not in known:
+                raise ModelError(
+                    f"{name} must be one of {', '.join(map(repr, known))}, got "
+                    f"{getattr(self, name)!r}: choose one of these."
+                )
+        for name in ("units", "samples"):
+            share = getattr(self, name)
+            if not _is_list(share) and (not is_number(share) or not 0 < share <= 1):
+                raise ModelError(
+                    f"{name} must be a share above 0 and up to 1, or a list of numbers, got "
+                    f"{share!r}: give for example 0.2, or 1 for all."
+                )
+        if self.subproblems == "search" and (_is_list(self.samples) or self.samples != 1):
+            raise ModelError(
+                f"samples={self.samples!r} needs a solver, and subproblems='search' has none: use "
+                "'auto' or 'mip', or leave samples at 1."
+            )
+
+    def for_rows(self, samples: Samples) -> LocalSearch:
+        """Turn rows of the samples into lines of the problem."""
+        if not _is_list(self.samples):
+            return self
+        chosen = np.asarray(self.samples)
+        if chosen.dtype == bool and chosen.shape == samples.line.shape:
+            return replace(self, samples=np.flatnonzero(chosen).tolist()).for_rows(samples)
+        _check_numbers("samples", self.samples, len(samples.line), "samples")
+        lines = samples.line[list(self.samples)]  # type: ignore[arg-type]
+        if (lines < 0).any():
+            row = list(self.samples)[int(np.argmin(lines))]  # type: ignore[arg-type]
+            raise ModelError(
+                f"samples names row {row}, which has no weight or is kept for validation: leave "
+                "it out."
+            )
+        return replace(self, samples=tuple(np.unique(lines).tolist()))
+
+
+def is_too_large(problem: Problem[OutputLoss], seconds: float) -> bool:
+    """Tell whether the programs of a constrained problem take solvers too long to read."""
+    if not problem.terms:
+        return False
+    return program_size(problem) > _PRODUCTS_PER_SECOND * seconds
+
+
+def _plain(freed: Freed) -> Freed:
+    """A share as a float, whatever kind of number it is."""
+    return float(freed) if is_number(freed) else freed  # type: ignore[arg-type]
+
+
+def _is_list(freed: object) -> bool:
+    return isinstance(freed, Sequence | np.ndarray) and not isinstance(freed, str)
+
+
+def _check_numbers(name: str, freed: Freed, n: int, what: str) -> None:
+    """Refuse a list that is empty or names what is not there."""
+    if not _is_list(freed):
+        return
+    numbers = list(freed)  # type: ignore[arg-type]
+    if n == 0:
+        raise ModelError(f"{name} names some of the {what}, but there are none: leave it out.")
+    if not numbers or not all(is_whole(number) and 0 <= number < n for number in numbers):
+        raise ModelError(
+            f"{name} must be numbers from 0 to {n - 1} of the {n} {what}, got "
+            f"{str(numbers)[:60]}: correct the list, or give a share such as 0.2."
+        )

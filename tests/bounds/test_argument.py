@@ -1,0 +1,50 @@
+"""Arguments put together: one after the other, or the first that proves anything."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from bdnn.bounds import AllOf, Bound, FirstOf
+from bdnn.clock import Slot, Ticks
+from tests.bounds.cases import CROSS, make
+
+PROBLEM = make(CROSS, [0, 1, 0, 1], (2,))
+
+
+@dataclass
+class Says:
+    values: tuple[int, ...]
+    fits: bool = True
+    seconds: float = 0.0
+
+    def applies(self, problem):
+        return self.fits
+
+    def bounds(self, problem, slot, upper=float("inf")):
+        self.seconds = slot.remaining
+        for value in self.values:
+            yield Bound(Fraction(value), str(self.values))
+
+
+def values(argument, **options):
+    return [int(b.value) for b in argument.bounds(PROBLEM, Slot.of(12.0), **options)]
+
+
+def test_only_better_bounds_are_told():
+    assert values(AllOf((Says((0, 2)), Says((1, 2, 3)), Says((9,), fits=False)))) == [0, 2, 3]
+
+
+def test_nothing_is_asked_beyond_what_is_known():
+    assert values(AllOf((Says((1,)), Says((4,)), Says((9,)))), upper=4) == [1, 4]
+
+
+def test_the_first_that_proves_anything_is_enough():
+    assert values(FirstOf((Says((9,), fits=False), Says(()), Says((1, 2)), Says((5,))))) == [1, 2]
+    assert not FirstOf((Says((9,), fits=False),)).applies(PROBLEM)
+
+
+def test_every_argument_has_its_part_of_the_time():
+    arguments = [Says((1,)), Says((2,)), Says((3,))]
+    list(AllOf(arguments).bounds(PROBLEM, Slot.of(12.0, clock=Ticks(0.0))))
+    assert [argument.seconds for argument in arguments] == [4.0, 6.0, 12.0]

@@ -1,0 +1,32 @@
+"""A slice of the forged files; ``python -m tests.fuzz.forged_files`` tries more."""
+
+import pytest
+
+from tests.fuzz.forged_files import complaints, prepare
+from tests.fuzz.forger import Case, make_case
+
+N_CASES = 300
+
+
+@pytest.fixture(scope="module")
+def workshop(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("forged")
+    return prepare(folder), folder
+
+
+def test_the_originals_are_true(workshop):
+    originals, folder = workshop
+    for name, data in originals.items():
+        code, wrong = complaints(Case(name, data), folder)
+        assert (code, wrong) == (0, []), name
+
+
+def test_forged_files(workshop):
+    originals, folder = workshop
+    codes = set()
+    for seed in range(N_CASES):
+        case = make_case(originals, seed)
+        code, wrong = complaints(case, folder)
+        assert not wrong, case.name
+        codes.add(code)
+    assert codes == {0, 1, 2}

@@ -1,0 +1,43 @@
+"""What is said at the edges of floats: no claim is false, and every limit holds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bdnn import BDNNClassifier, Limits
+
+LINE = [[0.0], [1.0], [2.0], [3.0]]
+
+
+@pytest.mark.parametrize(
+    ("class_weight", "sample_weight"),
+    [(None, [1e6, 1e6, 0.1, 1e6]), ({0: 1.0, 1: 5e-9}, None)],
+)
+def test_a_light_sample_is_no_rounding(class_weight, sample_weight):
+    model = BDNNClassifier(hidden=(3,), random_state=0, class_weight=class_weight)
+    result = model.fit(LINE, [0, 1, 0, 1], sample_weight).result_
+    assert (result.status, result.loss, result.bound) == ("optimal", 0.0, 0.0)
+
+
+@pytest.mark.parametrize("X", [1.7e12 + np.arange(6) * 60000.0, np.arange(6) * 5e-324])
+def test_a_margin_that_the_data_do_not_have_is_said(X):
+    model = BDNNClassifier(hidden=(1,), method="exact", scale=None, random_state=0)
+    result = model.fit(X[:, None], [0, 0, 0, 1, 1, 1]).result_
+    # The classes are apart, so that a loss of 0 exists.
+    assert result.loss == 0.0 or result.status != "optimal"
+    if result.is_proven and result.loss > 0:
+        assert result.condition.margin > 0
+        assert "among networks that keep a margin of" in result.status
+
+
+def test_inputs_of_all_magnitudes_end_in_time():
+    X = [
+        [1e-12, 7e10, 5e88, 4e-106],
+        [3e-162, 8e-86, -6e18, 5e-51],
+        [2e-61, -1e-94, -1e-55, -5e-25],
+    ]
+    model = BDNNClassifier(
+        hidden=(1,), weights="continuous", scale=None, limits=Limits(seconds=2.0), random_state=0
+    )
+    assert model.fit(X, [0, 2, 1]).result_.loss <= 4.0
