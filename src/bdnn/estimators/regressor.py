@@ -24,11 +24,10 @@ from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.network.network import Network
 from bdnn.problem.create import constrain, regression
 from bdnn.problem.terms.context import Context
+from bdnn.selection.smoothing import smoothed
 from bdnn.solvers.base import AbstractSolver
+from bdnn.training.base import AbstractMethod, get_method
 from bdnn.training.limits import Limits, is_number
-from bdnn.training.regression.base import RegressionMethod
-from bdnn.training.regression.registry import get_regression_method
-from bdnn.training.regression.smoothing import smoothed
 from bdnn.training.result import Progress
 
 # What predicts new samples best, measured by benchmarks/regression.py: how much of a target is
@@ -131,7 +130,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         loss: str = "squared",
         ridge: float | str = "auto",
         smoothing: float | str = "auto",
-        method: str | RegressionMethod = "auto",
+        method: str | AbstractMethod = "auto",
         solver: str | AbstractSolver = "auto",
         scale: str | None = "standard",
         limits: Limits | None = None,
@@ -185,7 +184,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         targets = check_targets(y, len(values)).reshape(len(values), -1)
         weight = check_weights(sample_weight, len(values))
         architecture = self._architecture(values.shape[1], targets.shape[1])
-        method = get_regression_method(self.method)
+        method = get_method(self.method)
         budget = self._budget()
         self._check_numbers()
         # Plain losses are what a proof is wanted of; predictions are better for a little less.
@@ -217,7 +216,6 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         )
         context = replace(Context.of_problem(given), names=names)
         given = constrain(given, check_constraints(self.constraints), context)
-        method.check_supports(given)
         problem = given
         if self.smoothing_:
             with threadpool_limits(budget.threads, "blas"):

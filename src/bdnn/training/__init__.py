@@ -1,8 +1,7 @@
 """Training methods: each takes a training problem and returns a network with its result."""
 
 from bdnn.training.auto import Auto
-from bdnn.training.base import AbstractMethod
-from bdnn.training.certified import Certified
+from bdnn.training.base import METHODS, AbstractMethod, get_method
 from bdnn.training.descent import Descent
 from bdnn.training.exact import Exact
 from bdnn.training.gradients import Gradients
@@ -11,12 +10,13 @@ from bdnn.training.paper.data_splitting import DataSplitting
 from bdnn.training.paper.local_search import LocalSearch
 from bdnn.training.result import Progress, Trained, TrainingResult
 from bdnn.training.run import Run
+from bdnn.training.schedule import Schedule, Share
 
 __all__ = [
+    "METHODS",
     "AbstractMethod",
     "Auto",
     "Budget",
-    "Certified",
     "DataSplitting",
     "Descent",
     "Exact",
@@ -25,6 +25,9 @@ __all__ = [
     "LocalSearch",
     "Progress",
     "Run",
+    "Schedule",
+    "Share",
     "Trained",
     "TrainingResult",
+    "get_method",
 ]

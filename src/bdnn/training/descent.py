@@ -1,4 +1,4 @@
-"""Training by search alone: exact one-unit moves on the true loss, then wider margins.
+"""Training by search alone: exact moves on the true loss, then wider margins.
 
 Nothing here needs a solver, and the cost of a sweep is nearly linear in the samples, so that this
 is the method for large data. Where the search meets a bound its network is proven optimal.
@@ -8,38 +8,45 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from bdnn.errors import ModelError
-from bdnn.problem.losses.output import OutputLoss
-from bdnn.search.objective import Objective
+from bdnn.errors import UnsupportedFeatureError
 from bdnn.search.starts import Start
 from bdnn.solvers.base import AbstractSolver
 from bdnn.training.base import AbstractMethod
-from bdnn.training.constrained import check_objectives
+from bdnn.training.driver import Phase
+from bdnn.training.phases.bounds import FreeBounds
+from bdnn.training.phases.numbers import DescendNumbers
+from bdnn.training.phases.search import Begin, Descend, Search
+from bdnn.training.phases.widen import Choose, Widen
+from bdnn.training.phases.worst_case import DescendWorstCase
 from bdnn.training.run import Run
-from bdnn.training.search_run import Search
+from bdnn.training.schedule import Share
 
 
 @dataclass(frozen=True)
 class Descent(AbstractMethod):
-    """Search by exact one-unit moves.
+    """Search by exact moves.
 
     Parameters
     ----------
     objectives : sequence of {"loss", "error", "margin", "smallest_margin", "sparsity"}
-        What to minimise, most important first. The margin is what generalises.
+        What to minimise, most important first, for classes. The margin is what generalises.
     wanted_margin : float, optional
         Output margin beyond which nothing is gained, in units of weights; grows with the width by
-        default.
+        default. For guarantees it is the margin in the worst case.
     start : {"straight_through", "random", "linear"}
-        Where the search begins if no network is given.
+        Where the search for classes begins if no network is given.
     patience : float
         Seconds without a better network after which the search ends.
     refit : bool
         Where samples are held out for validation: whether they only show how to train, and the
         network is then trained that way on all samples. If not, it is the best one of those trained
-        without them.
+        without them. So it is under constraints and for guarantees, too.
+    kicks : int, optional
+        For numbers: how often to draw some units anew without a better network before the search
+        ends. By default 20 times where that costs next to nothing, and once elsewhere: a little
+        less loss on many training samples does not predict new ones better.
     """
 
     objectives: Sequence[str] = ("loss", "margin")
@@ -47,33 +54,40 @@ class Descent(AbstractMethod):
     start: Start = "straight_through"
     patience: float = 5.0
     refit: bool = True
+    kicks: int | None = None
 
     name: ClassVar[str] = "descent"
-    keeps_constraints: ClassVar[bool] = True
-    uses_validation: ClassVar[bool] = True
-    trains_levels: ClassVar[bool] = True
-    continues: ClassVar[bool] = True
+    handles: ClassVar[frozenset[str]] = frozenset(
+        {"classes", "numbers", "guarantees", "levels", "earlier"}
+    )
 
     @property
     def refits(self) -> bool:
         """Whether a choice by validation ends with training on all samples."""
         return self.refit
 
-    def prepare(self, recorder: Run[OutputLoss]) -> Search:
-        """Check the settings; the search that follows them has not begun yet."""
-        if not self.patience > 0:
-            raise ModelError(f"patience must be positive, got {self.patience!r}: raise it.")
-        shape = recorder.problem.architecture
-        objective = Objective.create(self.objectives, shape, self.wanted_margin)
-        if recorder.problem.terms:
-            check_objectives(recorder.problem, objective.order)
-        return Search(recorder, objective, self.start, self.patience)
-
-    def _train(self, recorder: Run[OutputLoss], solver: str | AbstractSolver) -> None:
-        search = self.prepare(recorder)
-        share = search.search_share
-        ended = search.run(seconds=recorder.remaining * share - 2 * recorder.pass_seconds)
-        search.refine(seconds=recorder.remaining)
-        if recorder.remaining <= 0:
-            ended = "time limit"
-        recorder.end(ended, search.message)
+    def phases(self, run: Run[Any], solver: str | AbstractSolver) -> Sequence[Phase]:
+        """The search of what the loss is about."""
+        del solver
+        bounds, family = FreeBounds(share=run.schedule.free_bounds), run.problem.loss.family
+        if family == "numbers":
+            numbers = DescendNumbers(self.patience, self.kicks)
+            if not numbers.applies(run):
+                raise UnsupportedFeatureError(
+                    "the search for numbers has no moves for thresholds="
+                    f"'{run.problem.architecture.thresholds}' with activation "
+                    f"'{run.problem.architecture.activation_names}': use thresholds='neuron', or "
+                    "method 'exact' or 'auto'."
+                )
+            return [bounds, numbers]
+        if family == "guarantees":
+            balls = DescendWorstCase(self.wanted_margin, self.patience)
+            return [bounds, balls, Choose()]
+        search = Search(run, self.objectives, self.wanted_margin, self.start, self.patience)
+        share = run.schedule.lone_search if search.widens else Share()
+        return [
+            bounds,
+            Begin(search, share=share),
+            Descend(search, share=share),
+            Choose() if run.problem.terms else Widen(search),
+        ]

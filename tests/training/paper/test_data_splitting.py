@@ -12,6 +12,7 @@ from bdnn.constraints import Sparsity
 from bdnn.errors import ModelError
 from bdnn.mip import NetworkModel
 from bdnn.search import random_start
+from bdnn.selection.recipes import noisy_gradients
 from bdnn.training import Budget, DataSplitting
 from bdnn.training.paper import data_splitting
 from bdnn.training.paper.splitting import polish
@@ -19,7 +20,6 @@ from bdnn.training.paper.splitting.batches import Sampler
 from bdnn.training.paper.splitting.epoch import EpochProblem
 from bdnn.training.paper.splitting.judging import Candidate
 from bdnn.training.paper.splitting.partition import Partition
-from bdnn.training.recipes import noisy_gradients
 from bdnn.training.run import Run
 from tests.constraints.asking import constrain
 from tests.problems import random_problem, weighted

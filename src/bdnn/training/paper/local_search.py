@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
+from bdnn.clock import Slot
 from bdnn.errors import ModelError
 from bdnn.mip import DEFAULT_EPS, Robust
 from bdnn.problem.losses.output import OutputLoss
@@ -25,12 +26,13 @@ from bdnn.problem.terms.context import is_whole
 from bdnn.search.constrained import MOVES
 from bdnn.search.warm_up import wait_until_ready
 from bdnn.solvers.base import AbstractSolver
-from bdnn.solvers.registry import get_solver
 from bdnn.training.base import AbstractMethod
-from bdnn.training.exact import program_size
+from bdnn.training.driver import Phase
 from bdnn.training.limits import is_number
 from bdnn.training.paper.alternating_starts import AlternatingStarts
 from bdnn.training.paper.alternation import Freed
+from bdnn.training.phases.solve import program_size
+from bdnn.training.phases.widen import Choose
 from bdnn.training.robust import promised
 from bdnn.training.run import Run
 
@@ -89,7 +91,11 @@ class LocalSearch(AbstractMethod):
     robust_norm: str = "linf"
 
     name: ClassVar[str] = "local_search"
-    keeps_constraints: ClassVar[bool] = True
+    handles: ClassVar[frozenset[str]] = frozenset({"classes", "solver", "balls"})
+
+    def phases(self, run: Run[Any], solver: str | AbstractSolver) -> list[Phase]:
+        """All starts, and wider margins for the best network."""
+        return [_Alternate(self, solver), Choose()]
 
     def _train(self, recorder: Run[OutputLoss], solver: str | AbstractSolver) -> None:
         method = self._settled()
@@ -99,8 +105,6 @@ class LocalSearch(AbstractMethod):
         _check_numbers("samples", self.samples, len(recorder.problem.inputs), "distinct inputs")
         if recorder.problem.terms:
             method = method.within(recorder.problem)
-        if solver != "auto":
-            get_solver(solver).check_available()
         robust = promised(recorder, self.robust_radius, self.robust_norm, solver)
         run = method.alternate(recorder, solver, robust, seconds=recorder.remaining)
         if run is None:
@@ -201,6 +205,18 @@ class LocalSearch(AbstractMethod):
                 "it out."
             )
         return replace(self, samples=tuple(np.unique(lines).tolist()))
+
+
+@dataclass(frozen=True, eq=False)
+class _Alternate(Phase):
+    method: LocalSearch
+    solver: str | AbstractSolver
+
+    name: ClassVar[str] = "local"
+    is_final: ClassVar[bool] = True
+
+    def execute(self, run: Run[Any], slot: Slot) -> None:
+        self.method._train(run, self.solver)
 
 
 def is_too_large(problem: Problem[OutputLoss], seconds: float) -> bool:

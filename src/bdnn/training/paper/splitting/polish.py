@@ -20,9 +20,9 @@ from bdnn.search.descent import descend
 from bdnn.search.embedding import embed
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import default_margin
-from bdnn.training.choice import clearly_best
+from bdnn.selection.choice import clearly_best
+from bdnn.selection.recipes import noisy_gradients
 from bdnn.training.paper.splitting.judging import Candidate, part_of, some_rows
-from bdnn.training.recipes import noisy_gradients
 from bdnn.training.run import Run
 
 # The polish sees at most this many inputs, so that it does not depend on the size of the data.
