@@ -91,8 +91,8 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         Share of the samples that is kept aside to choose by. Methods find out by them how to train
         and then train that way on all samples, which the result counts. With ``refit=False`` of the
         method they choose among networks trained on the others, and the result counts these; so
-        they do with a guarantee for a radius, and in ``data_splitting`` as the paper states it or
-        under constraints.
+        they do with a guarantee for a radius, under constraints, and for methods ``exact``,
+        ``local_search`` and ``data_splitting`` as the paper states it.
     robust : Robust or None, default None
         Balls around the training samples and what holds in them, see :class:`bdnn.Robust`.
     constraints : constraint or sequence of constraints, default ()

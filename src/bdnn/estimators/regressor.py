@@ -59,10 +59,11 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         Weight set of the hidden layers, the last layer being continuous; or one set per layer, the
         last one included. Sets as in :class:`~bdnn.BDNNClassifier`.
     thresholds : {"neuron", "layer", "zero"}, default "neuron"
-        Of hidden units; and the outputs' biases likewise. ``"layer"`` is for method ``"exact"``.
+        Of hidden units; and the outputs' biases likewise. ``"layer"`` is for methods ``"exact"``
+        and ``"auto"``, which is a solver alone then.
     activation : str, Activation or sequence of these, default "step"
-        Values of the hidden units, as in :class:`~bdnn.BDNNClassifier`. Other values than 0 and 1
-        are for methods ``"exact"`` and ``"auto"``, which is a solver alone then.
+        Values of the hidden units, as in :class:`~bdnn.BDNNClassifier`. A search begins with steps,
+        which other values can copy.
     loss : {"squared", "absolute"}, default "squared"
     ridge : float or "auto", default "auto"
         Weight of the penalty, in samples. ``"auto"`` is 10, or 3 % of the samples if that is less,
@@ -83,8 +84,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         When to stop, see :class:`bdnn.Limits`; None for a minute.
     constraints : constraint or sequence of constraints, default ()
         What the weights must keep: :class:`~bdnn.constraints.Sparsity` without a price,
-        :class:`~bdnn.constraints.Forbid` and :class:`~bdnn.constraints.FixedWeight`. For methods
-        ``"exact"`` and ``"auto"`` as above.
+        :class:`~bdnn.constraints.Forbid` and :class:`~bdnn.constraints.FixedWeight`.
     start : Network or None, default None
         A network of the same architecture to begin with.
     random_state : int, RandomState or None, default None

@@ -17,9 +17,6 @@ from bdnn.selection.trials import Trainer, Trials, loss_per_mass
 
 # Standard errors by which another way to train must be better than the best bet to replace it.
 _CLEARLY = 1.5
-# Part of the time for the training on all samples, once it is known how, and part of a whole
-# training that each way needs to be worth a comparison.
-_REFIT_SHARE, _LEAST_PART = 0.4, 0.5
 # How much worse than usual the loss of a network may be, as a factor and then per sample.
 _WORSE, _MUCH_WORSE = 1.5, 0.1
 # Networks trained on all samples, of which that of the least loss is kept.
@@ -66,7 +63,7 @@ def refit_by_validation(
         trials.learn(then=1)
         trials.widen_best()
         return trials.whole(trials.best) if trials.is_ready else None
-    found = _best_recipe(trainer, training, validation, slot.part(1.0 - _REFIT_SHARE))
+    found = _best_recipe(trainer, training, validation, slot.part(1.0 - trainer.pace.shares.refit))
     if slot.is_stopped():
         return None
     if found is not None:
@@ -105,7 +102,7 @@ def _best_recipe(
     if len(recipes) == 1:
         return None
     whole = full_seconds(trainer.problem, trainer.pace.epoch)
-    if slot.remaining / len(recipes) < _LEAST_PART * whole:
+    if slot.remaining / len(recipes) < trainer.pace.shares.least * whole:
         return recipes[0], None
     single = Recipe(True, has_single_features=True)
     mistakes: list[FloatArray] = []

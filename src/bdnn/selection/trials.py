@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
@@ -19,43 +20,25 @@ from bdnn.search.starts import Start, best_single_features
 from bdnn.selection.pace import Pace
 from bdnn.selection.recipes import Recipe, gradient_recipes, noisy_gradients
 
-# Where time is short, samples are many and need no noise. There is one network of each kind, and
-# these are their parts of the time.
-_SHALLOW_SHARE, _RUSHED_SHARE = 0.15, 0.6
-
 
 class Trainer(Protocol):
-    """The run that asks for a choice, as far as a choice knows it."""
+    """The run that asks for a choice, as far as a choice knows it.
 
-    @property
-    def problem(self) -> Problem[OutputLoss]:
-        """All samples that the loss counts."""
+    That is all samples that its loss counts, what its moves minimise, where it begins and with
+    which network it began, what fits into its time, and where seeds come from.
+    """
 
-    @property
-    def objective(self) -> Objective:
-        """What its moves minimise."""
-
-    @property
-    def start(self) -> Start:
-        """Where it begins."""
-
-    @property
-    def pace(self) -> Pace:
-        """What fits into its time."""
-
-    @property
-    def first(self) -> Network | None:
-        """The network it began with."""
+    problem: Problem[OutputLoss]
+    objective: Objective
+    start: Start
+    first: Network | None
+    pace: Pace
+    spawn_seed: Callable[[], np.random.SeedSequence]
+    seed_of_draw: Callable[[int], np.random.SeedSequence]
 
     @property
     def best(self) -> Network:
         """The network at hand."""
-
-    def spawn_seed(self) -> np.random.SeedSequence:
-        """Draw the next seed."""
-
-    def seed_of_draw(self, draw: int) -> np.random.SeedSequence:
-        """Seed of one of several networks trained alike."""
 
     def keep(self, network: Network) -> None:
         """Take note of a network that could be returned."""
@@ -225,7 +208,8 @@ class Trials:
         for number, recipe in enumerate(recipes):
             seconds = self.share(then + len(recipes) - number)
             if self.trainer.pace.is_rushed:
-                seconds = self.seconds * (_SHALLOW_SHARE if recipe.is_copied else _RUSHED_SHARE)
+                shares = self.trainer.pace.shares
+                seconds = self.seconds * (shares.shallow if recipe.is_copied else shares.whole)
             network = self.gradients(recipe, seconds)
             if network is not None and self.trainer.pace.is_rushed:
                 self._add_and_keep(network)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from bdnn.selection.pace import Shares
+
 
 @dataclass(frozen=True)
 class Share:
@@ -69,6 +71,10 @@ class Schedule:
         Seconds that wider margins may take at least.
     trial, gradients : float
         Parts of the time for a trial by validation, and of what is left for gradients.
+    rushed : float
+        Part of the last phase that is for training, and not for passes, where nothing is trained.
+    selection : Shares
+        Of a choice by validation.
     last_passes : int
         Forward passes over all samples after the last moment at which a search can stop.
     largest_programs : mapping
@@ -102,6 +108,8 @@ class Schedule:
     least_widening: float = 1.0
     trial: float = 0.35
     gradients: float = 0.5
+    rushed: float = 0.3
+    selection: Shares = Shares()
     last_passes: int = 16
     largest_programs: Mapping[str, int] = _sizes(classes=400_000, numbers=3_000, guarantees=20_000)
     largest_neighbourhood: int = 100_000

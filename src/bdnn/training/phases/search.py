@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -84,7 +84,8 @@ class Search:
         start: Start,
         patience: float,
     ) -> None:
-        self.run, self.start, self.patience = run, start, patience
+        self.run, self.problem, self.patience = run, run.problem, patience
+        self.start = start
         self.objective = Objective.create(objectives, run.problem.architecture, wanted_margin)
         check_positive("patience", patience)
         if run.problem.terms and self.objective.order not in (_DEFAULT_OBJECTIVES, ("loss",)):
@@ -96,12 +97,8 @@ class Search:
         self.is_compiled = True
         self.first: Network | None = None
         self.pace = Pace()
-        self.spawn_seed, self.seed_of_draw = run.spawn_seed, run.seed_of_draw
-
-    @property
-    def problem(self) -> Problem[Any]:
-        """What is searched for."""
-        return self.run.problem
+        self.spawn_seed = run.spawn_seed
+        self.seed_of_draw: Callable[[int], np.random.SeedSequence] = run.seed_of_draw
 
     @property
     def best(self) -> Network:
@@ -213,7 +210,7 @@ class Begin(Phase):
         order, rng = search.objective.order, np.random.default_rng(run.spawn_seed())
         if run.validation is not None and search.start == "straight_through":
             epoch = epoch_seconds(run.problem, rng, seconds)
-            search.pace = Pace(epoch, seconds, schedule.start)
+            search.pace = Pace(epoch, seconds, schedule.start, schedule.selection)
         # More epochs do more for unseen samples than descent does, and all go into the choice.
         if search.pace.is_rushed or len(run.problem.inputs) > LARGE:
             return

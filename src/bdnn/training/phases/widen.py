@@ -37,7 +37,7 @@ class Widen(Phase):
         search, seconds = self.search, slot.remaining
         reserve = run.schedule.last_passes * run.pass_seconds
         # A rushed run has trained nothing yet.
-        least = 0.3 * seconds if search.pace.is_rushed else 0.0
+        least = run.schedule.rushed * seconds if search.pace.is_rushed else 0.0
         slot = run.slot(self.name, max(seconds - reserve, least), until_close=False)
         if slot.is_over() or not is_ready(run, slot):
             return
