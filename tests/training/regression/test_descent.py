@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from bdnn.bounds.levels import Levels
+from bdnn.bounds.states import Levels
 from bdnn.clock import Slot
 from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.problem.create import regression
