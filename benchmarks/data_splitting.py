@@ -22,11 +22,9 @@ from bdnn.encoding.scaling import Scaler
 from bdnn.network.architecture import Architecture
 from bdnn.problem.create import classification
 from bdnn.training import Budget, DataSplitting
-from bdnn.training.paper.splitting.batches import Sampler
-from bdnn.training.paper.splitting.epoch import EpochProblem
-from bdnn.training.paper.splitting.judging import Candidate
-from bdnn.training.paper.splitting.partition import Partition
-from bdnn.training.paper.splitting.solution import EpochSolver
+from bdnn.training.paper.clusters import Partition, Sampler
+from bdnn.training.paper.epoch import Candidate, EpochProblem
+from bdnn.training.paper.solution import EpochSolver
 
 SMALL_BATCHES = ("breast-cancer", "iris")
 DATA = ["breast-cancer", "credit-default", "iris", "boston-housing", "digits"]

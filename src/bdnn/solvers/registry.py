@@ -33,13 +33,17 @@ def get_solver(solver: str | AbstractSolver, *, threads: int = 1, seed: int = 0)
     return SOLVERS[solver](threads=threads, seed=seed)
 
 
-def choose_solver(program: Program, *, threads: int = 1, seed: int = 0) -> AbstractSolver:
-    """Pick the first installed solver that can handle the program."""
+def choose_solver(
+    program: Program, solver: str | AbstractSolver = "auto", *, threads: int = 1, seed: int = 0
+) -> AbstractSolver:
+    """Take the solver that is asked for, or the first installed one that can handle the program."""
+    if solver != "auto":
+        return get_solver(solver, threads=threads, seed=seed)
     needs = required_features(program)
-    for name, solver in SOLVERS.items():
-        if solver.is_available() and needs <= solver.features:
+    for name, kind in SOLVERS.items():
+        if kind.is_available() and needs <= kind.features:
             return get_solver(name, threads=threads, seed=seed)
-    capable = [name for name, solver in SOLVERS.items() if needs <= solver.features]
+    capable = [name for name, kind in SOLVERS.items() if needs <= kind.features]
     # No installed solver fits: the error of the first capable one names the package to install.
     chosen = get_solver((capable or ["highs"])[0], threads=threads, seed=seed)
     chosen.check_available()

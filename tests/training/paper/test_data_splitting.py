@@ -13,18 +13,15 @@ from bdnn.errors import ModelError
 from bdnn.mip import NetworkModel
 from bdnn.search import random_start
 from bdnn.training import Budget, DataSplitting
-from bdnn.training.paper import data_splitting
-from bdnn.training.paper.splitting import polish
-from bdnn.training.paper.splitting.batches import Sampler
-from bdnn.training.paper.splitting.epoch import EpochProblem
-from bdnn.training.paper.splitting.judging import Candidate
-from bdnn.training.paper.splitting.partition import Partition
+from bdnn.training.paper import data_splitting, polish
+from bdnn.training.paper.clusters import Partition, Sampler
+from bdnn.training.paper.epoch import Candidate, EpochProblem
 from bdnn.training.recipes import noisy_gradients
 from bdnn.training.run import Run
 from tests.constraints.asking import constrain
 from tests.problems import random_problem, weighted
 from tests.sentences import assert_one_sentence
-from tests.training.paper.splitting.test_parts import clouds
+from tests.training.paper.test_clusters import clouds
 
 FIELDS = {
     "epoch",

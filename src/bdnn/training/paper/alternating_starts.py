@@ -31,7 +31,7 @@ from bdnn.training.paper.alternation import (
     pattern_bound,
 )
 from bdnn.training.paper.constrained_alternation import ConstrainedPrograms
-from bdnn.training.paper.splitting.robust_start import robust_start
+from bdnn.training.paper.construction import robust_start
 from bdnn.training.robust import settled
 from bdnn.training.run import Run
 

@@ -28,12 +28,10 @@ from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
 from bdnn.training.base import AbstractMethod
 from bdnn.training.limits import is_number
-from bdnn.training.paper.splitting.batches import BatchKind, Sampler
-from bdnn.training.paper.splitting.epoch import EpochProblem
-from bdnn.training.paper.splitting.judging import Candidate, Judge, Judgement
-from bdnn.training.paper.splitting.partition import Partition, SplitKind
-from bdnn.training.paper.splitting.polish import is_learnt, learnt, polish
-from bdnn.training.paper.splitting.solution import EpochSolution, EpochSolver
+from bdnn.training.paper.clusters import BatchKind, Partition, Sampler, SplitKind
+from bdnn.training.paper.epoch import Candidate, EpochProblem, Judge, Judgement
+from bdnn.training.paper.polish import is_learnt, learnt, polish
+from bdnn.training.paper.solution import EpochSolution, EpochSolver
 from bdnn.training.robust import promised, settled
 from bdnn.training.run import Run
 

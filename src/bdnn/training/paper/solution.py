@@ -10,14 +10,12 @@ import numpy as np
 
 from bdnn.clock import Slot
 from bdnn.mip import DEFAULT_EPS, NetworkModel
-from bdnn.mip.loss import OutputObjective
 from bdnn.mip.repair import networks_of
 from bdnn.solvers.base import AbstractSolver
-from bdnn.solvers.registry import choose_solver, get_solver
-from bdnn.solvers.result import Limits, SolveResult, Termination
-from bdnn.training.paper.splitting.construction import construct
-from bdnn.training.paper.splitting.epoch import EpochProblem
-from bdnn.training.paper.splitting.judging import Candidate
+from bdnn.solvers.registry import choose_solver
+from bdnn.solvers.result import Limits, Termination
+from bdnn.training.paper.construction import construct
+from bdnn.training.paper.epoch import Candidate, EpochProblem
 
 # What building a program and handing it to a solver takes, on a slow day.
 _PRODUCTS_PER_SECOND = 1_500_000
@@ -61,6 +59,18 @@ class EpochSolution:
             "+".join(names),
         )
 
+    def or_better(self, epoch: EpochProblem, candidate: Candidate, by: str) -> EpochSolution:
+        """The new network if it costs no more."""
+        loss = float(epoch.problem.objective(candidate.network))
+        if loss > self.loss:
+            return self
+        return EpochSolution(candidate, loss, self.bound, "feasible", by).raised(epoch, self.bound)
+
+    def raised(self, epoch: EpochProblem, bound: float) -> EpochSolution:
+        """The same with a better bound; optimal where loss and bound meet."""
+        is_met = epoch.problem.is_close(self.loss, bound)
+        return replace(self, bound=bound, status="optimal" if is_met else self.status)
+
 
 @dataclass
 class EpochSolver:
@@ -75,6 +85,8 @@ class EpochSolver:
         Without it the solver gets every problem as it is, without bound and start.
     patience : float
         Seconds for the solver where there is something to start from.
+    used : str
+        The solver that was asked last.
     """
 
     solver: str | AbstractSolver = "auto"
@@ -94,98 +106,48 @@ class EpochSolver:
         slot: Slot,
     ) -> EpochSolution:
         """Solve one problem; where nothing obeys its clusters the previous network is returned."""
+        best = EpochSolution(previous, np.inf, 0.0, "infeasible", "previous")
         if not self.construct:
-            nothing = EpochSolution(previous, np.inf, 0.0, "infeasible", "previous")
-            return self._by_solver(epoch, nothing, slot, start=False)
+            return self._by_solver(epoch, best, slot)
         bound = epoch.majority_bound
-        best = EpochSolution(previous, np.inf, bound, "infeasible", "previous")
+        best = replace(best, bound=bound)
         constant = Candidate(epoch.problem.constant_network())
         for candidate, name in ((constant, "constant"), (previous, "previous")):
             if epoch.is_feasible(candidate.network):
-                best = _better(epoch, best, candidate, name)
+                best = best.or_better(epoch, candidate, name)
         if best.status == "optimal":
             return best
-
-        built = None
-        if not epoch.problem.terms:  # which no construction heeds
-            built = construct(epoch, rng=rng, target=bound, slot=slot)
+        built = construct(epoch, rng=rng, target=bound, slot=slot)
         if built is not None:
-            best = _better(epoch, best, built, "construction")
+            best = best.or_better(epoch, built, "construction")
         if best.status != "optimal" and not slot.is_over():
-            raised = max(bound, epoch.hull_bound(slot))
-            best = _judged(epoch, best, raised)
-        if best.status == "optimal" or slot.is_over():
+            best = best.raised(epoch, max(bound, epoch.hull_bound(slot)))
+        slot = slot.part(most=self.patience)
+        is_large = _size(epoch) > _PRODUCTS_PER_SECOND * slot.remaining
+        if best.status == "optimal" or is_large or slot.is_over():
             return best
-        return self._by_solver(epoch, best, slot, start=True)
+        return self._by_solver(epoch, best, slot)
 
-    def _by_solver(
-        self,
-        epoch: EpochProblem,
-        best: EpochSolution,
-        slot: Slot,
-        *,
-        start: bool,
-    ) -> EpochSolution:
-        if start:
-            slot = slot.part(most=self.patience)
-        if start and _size(epoch) > _PRODUCTS_PER_SECOND * slot.remaining:
-            return best
+    def _by_solver(self, epoch: EpochProblem, best: EpochSolution, slot: Slot) -> EpochSolution:
         model = NetworkModel.build(
             epoch.problem, groups=epoch.groups, eps=self.eps, robust=epoch.robust
         )
-        engine = (
-            choose_solver(model.program, threads=self.threads, seed=self.seed)
-            if self.solver == "auto"
-            else get_solver(self.solver, threads=self.threads, seed=self.seed)
-        )
+        engine = choose_solver(model.program, self.solver, threads=self.threads, seed=self.seed)
         self.used = f"{engine.name} {engine.version()}"
-        limits = Limits(absolute_gap=max(1e-6, 0.999 * model.loss.step))
         outcome = engine.solve(
             model.program,
-            limits=limits,
-            start=model.lift(best.candidate.network) if start and np.isfinite(best.loss) else None,
+            limits=Limits(absolute_gap=max(1e-6, 0.999 * model.loss.step)),
+            start=model.lift(best.candidate.network) if np.isfinite(best.loss) else None,
             slot=slot,
         )
-        return self._concluded(epoch, model, outcome, best, engine.name)
-
-    def _concluded(
-        self,
-        epoch: EpochProblem,
-        model: NetworkModel[OutputObjective],
-        outcome: SolveResult,
-        best: EpochSolution,
-        name: str,
-    ) -> EpochSolution:
         for network in networks_of(model, outcome):
             if epoch.is_feasible(network) and epoch.problem.objective(network) < best.loss:
-                best = _better(epoch, best, Candidate(network), name)
+                best = best.or_better(epoch, Candidate(network), engine.name)
         bound = best.bound
         if outcome.termination is not Termination.INFEASIBLE:
             bound = max(bound, model.loss.round_up(outcome.bound))
-        best = _judged(epoch, best, min(bound, best.loss))
-        if best.status == "optimal":
-            return best
-        return replace(best, status=outcome.termination.value)
-
-
-def _better(
-    epoch: EpochProblem, best: EpochSolution, candidate: Candidate, by: str
-) -> EpochSolution:
-    """The new network if it costs no more."""
-    loss = float(epoch.problem.objective(candidate.network))
-    if loss > best.loss:
-        return best
-    return _judged(epoch, EpochSolution(candidate, loss, best.bound, "feasible", by))
-
-
-def _judged(
-    epoch: EpochProblem, solution: EpochSolution, bound: float | None = None
-) -> EpochSolution:
-    """Say optimal where loss and bound meet."""
-    bound = solution.bound if bound is None else bound
-    is_met = epoch.problem.is_close(solution.loss, bound)
-    status = "optimal" if is_met else solution.status
-    return replace(solution, bound=bound, status=status)
+        best = best.raised(epoch, min(bound, best.loss))
+        return best if best.status == "optimal" else replace(best, status=outcome.termination.value)
 
 
 def _size(epoch: EpochProblem) -> int:

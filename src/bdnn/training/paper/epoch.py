@@ -2,7 +2,7 @@
 
 All batch samples of a cluster follow the same activations. A unit of the first layer is then a
 half-space that cuts no cluster, and everything above it sees one input per cluster. With a radius
-it cuts no ball around a sample either.
+it cuts no ball around a sample either. Its network is judged on a bounded number of samples.
 """
 
 from __future__ import annotations
@@ -20,7 +20,26 @@ from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.program import IndexArray
-from bdnn.training.paper.splitting.partition import majority_loss
+from bdnn.training.paper.clusters import joint_loss, numbered
+
+# Samples that judge an epoch: more would make the time of an epoch grow with the data.
+_MOST_INPUTS = 4000
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A network, and the one with a single hidden layer that it copies, if any.
+
+    Both have the same outputs on every input, so that the cheaper one can be judged.
+    """
+
+    network: Network
+    shallow: Network | None = None
+
+    @property
+    def cheaper(self) -> Network:
+        """The one with fewer layers."""
+        return self.network if self.shallow is None else self.shallow
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +65,7 @@ class EpochProblem:
         cls, batch: Problem[OutputLoss], cluster: IndexArray, robust: Robust | None = None
     ) -> EpochProblem:
         """Number the clusters that occur in the batch."""
-        groups = np.unique(cluster, return_inverse=True)[1].reshape(-1)
-        return cls(batch, groups, robust)
+        return cls(batch, numbered(cluster), robust)
 
     @property
     def n_clusters(self) -> int:
@@ -57,12 +75,12 @@ class EpochProblem:
     @cached_property
     def mass(self) -> FloatArray:
         """Mass of every class in every cluster."""
-        return self._mass(self.groups)
+        return joint_loss(self.problem.loss, self.groups).label_weight
 
-    @cached_property
+    @property
     def majority_bound(self) -> float:
         """Loss of the best answer for every cluster: no network has less."""
-        return float(majority_loss(self.mass).sum())
+        return float(joint_loss(self.problem.loss, self.groups).conflicts)
 
     def hull_bound(self, slot: Slot) -> float:
         """Majority loss after clusters are merged that no unit can tell apart.
@@ -83,8 +101,7 @@ class EpochProblem:
                     if twos.any() and self._hulls_meet(ones, twos):
                         groups[twos] = one
                         again = True
-        groups = np.unique(groups, return_inverse=True)[1].reshape(-1)
-        return float(majority_loss(self._mass(groups)).sum())
+        return float(joint_loss(self.problem.loss, numbered(groups)).conflicts)
 
     def is_feasible(self, network: Network) -> bool:
         """Whether a network keeps constraints, and its first layer cuts no cluster and no ball."""
@@ -100,11 +117,6 @@ class EpochProblem:
         common = on[first]
         return common if bool((on == common[self.groups]).all()) else None
 
-    def _mass(self, groups: IndexArray) -> FloatArray:
-        mass = np.zeros((int(groups.max(initial=-1)) + 1, self.problem.loss.label_weight.shape[1]))
-        np.add.at(mass, groups, self.problem.loss.label_weight)
-        return mass
-
     def _hulls_meet(self, one: BoolArray, two: BoolArray) -> bool:
         X, positive = self.problem.inputs, one[one | two]
         X = X[one | two]
@@ -114,3 +126,81 @@ class EpochProblem:
         ).any():
             return False
         return hulls_meet(X, positive)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Errors and loss of a candidate; the smaller the key, the better it is.
+
+    Where weights or margins have prices, these are part of the loss, and errors of the training
+    samples are no measure of their own.
+    """
+
+    train_error: float
+    validation_error: float | None
+    loss: float
+    has_prices: bool = False
+
+    @property
+    def key(self) -> tuple[float, float]:
+        """Validation error, or training error without validation; then the loss."""
+        first = self.validation_error
+        if first is None:
+            first = self.loss if self.has_prices else self.train_error
+        return first, self.loss
+
+    @property
+    def pooled_key(self) -> tuple[float, float]:
+        """Training and validation error together, which few samples distort less; then the loss."""
+        if self.has_prices:
+            return self.key
+        return self.train_error + (self.validation_error or 0.0), self.loss
+
+
+class Judge:
+    """Measures candidates on samples of the training and the validation data.
+
+    Parameters
+    ----------
+    problem : Problem[OutputLoss]
+    validation : Problem[OutputLoss] or None
+    rng : numpy.random.Generator
+    """
+
+    def __init__(
+        self,
+        problem: Problem[OutputLoss],
+        validation: Problem[OutputLoss] | None,
+        rng: np.random.Generator,
+    ) -> None:
+        self.rows = some_rows(problem, _MOST_INPUTS, rng)
+        self.problem = part_of(problem, self.rows)
+        self.validation = None
+        if validation is not None:
+            self.validation = part_of(validation, some_rows(validation, _MOST_INPUTS, rng))
+
+    def judge(self, candidate: Candidate) -> Judgement:
+        """Measure a candidate."""
+        network = candidate.cheaper
+        error = None if self.validation is None else self.validation.error(network)
+        problem = self.problem
+        return Judgement(
+            problem.error(network), error, float(problem.objective(network)), problem.has_price
+        )
+
+    def losses(self, candidate: Candidate) -> FloatArray:
+        """What every judging sample of the training data costs."""
+        on = candidate.cheaper.outputs(self.problem.inputs)
+        costs = np.where(on, self.problem.loss.cost_on, self.problem.loss.cost_off)
+        return np.asarray(costs.sum(axis=1))
+
+
+def some_rows(problem: Problem[OutputLoss], most: int, rng: np.random.Generator) -> IndexArray:
+    """All inputs of a problem, or so many of them at random."""
+    n = len(problem.inputs)
+    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+
+
+def part_of(problem: Problem[OutputLoss], rows: IndexArray) -> Problem[OutputLoss]:
+    """The problem of some inputs."""
+    return problem if len(rows) == len(problem.inputs) else problem.subset(rows)

@@ -1,7 +1,13 @@
-"""Clusters of training inputs, refined by cutting one of them in two at a time."""
+"""What an epoch sees of the data: a batch of samples, and clusters of inputs.
+
+A batch is drawn at random, is a window that moves on, or all samples come in turn. Clusters are
+refined by cutting one of them in two at a time.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -11,14 +17,64 @@ from bdnn.network.architecture import WeightSet
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.program import IndexArray
-from bdnn.training.paper.splitting.directions import fit_to_set
 
+BatchKind = Literal["random", "contiguous", "all"]
 SplitKind = Literal["kmeans", "labels"]
 
 # A cut is learnt from at most this many inputs of a cluster, so that its cost is bounded.
 _MOST_INPUTS = 1000
 _RIDGE = 1e-3
 _ROUNDINGS = 8
+_MOST_COPIES = 100
+
+
+class Sampler:
+    """Draws batches from a problem whose equal samples are merged.
+
+    With integer masses every sample is drawn on its own, so that a batch may hold a part of the
+    samples of an input; otherwise an input and class is drawn with its whole mass.
+
+    Parameters
+    ----------
+    problem : Problem[OutputLoss]
+    size : int
+        Samples per batch.
+    """
+
+    def __init__(self, problem: Problem[OutputLoss], size: int) -> None:
+        self.problem = problem
+        self.rows, self.labels = np.nonzero(problem.loss.label_weight)
+        self.weight = problem.loss.label_weight[self.rows, self.labels]
+        # Integer weights that are far larger than counts of samples are weights all the same.
+        few = self.weight.sum() <= _MOST_COPIES * len(self.weight)
+        self.is_counted = problem.loss.is_integral and bool(few)
+        counts = self.weight.astype(np.int64) if self.is_counted else np.ones_like(self.rows)
+        self._last = np.cumsum(counts)
+        self.n_samples = int(self._last[-1]) if len(self._last) else 0
+        self.size = min(size, self.n_samples)
+
+    def draw(
+        self, kind: BatchKind, epoch: int, rng: np.random.Generator
+    ) -> Iterator[tuple[IndexArray, Problem[OutputLoss]]]:
+        """Yield the batches of an epoch: the inputs' numbers, and their problem."""
+        if kind == "random":
+            yield self._batch(rng.choice(self.n_samples, self.size, replace=False, shuffle=False))
+        elif kind == "contiguous":
+            yield self._batch((epoch * self.size + np.arange(self.size)) % self.n_samples)
+        else:
+            order = rng.permutation(self.n_samples)
+            for first in range(0, self.n_samples, self.size):
+                yield self._batch(order[first : first + self.size])
+
+    def _batch(self, samples: IndexArray) -> tuple[IndexArray, Problem[OutputLoss]]:
+        pairs = np.searchsorted(self._last, samples, side="right")
+        # What constraints speak of is part of every batch, without weight where it was not drawn.
+        rows = np.union1d(self.rows[pairs], self.problem.needed_lines)
+        place = np.searchsorted(rows, self.rows[pairs])
+        weight = 1.0 if self.is_counted else self.weight[pairs]
+        mass = np.zeros((len(rows), self.problem.loss.label_weight.shape[1]))
+        np.add.at(mass, (place, self.labels[pairs]), weight)
+        return rows, self.problem.with_loss(OutputLoss.of_weights(mass), rows)
 
 
 class Partition:
@@ -128,6 +184,35 @@ def _best_cut(projections: FloatArray, mass: FloatArray) -> tuple[int, float, fl
     place, line = np.unravel_index(int(cost.argmin()), cost.shape)
     middle = 0.5 * (levels[place, line] + levels[place + 1, line])
     return int(line), float(middle), float(cost[place, line])
+
+
+def fit_to_set(W: FloatArray, weights: WeightSet, rng: np.random.Generator) -> FloatArray:
+    """Turn directions into weights of a set, the small entries of an integer set into zeros."""
+    largest = np.abs(W).max(axis=1, keepdims=True, initial=0.0)
+    W = W / np.where(largest > 0, largest, 1.0)
+    if not weights.integer:
+        return W
+    if not weights.zero:
+        return np.asarray(
+            np.where(W > 0, 1.0, np.where(W < 0, -1.0, rng.choice([-1.0, 1.0], size=W.shape)))
+        )
+    if weights.limit == 1:
+        cutoff = rng.uniform(0.1, 0.7, size=(len(W), 1))
+        return np.asarray(np.where(np.abs(W) > cutoff, np.sign(W), 0.0))
+    return np.asarray(np.rint(W * weights.limit))
+
+
+def joint_loss(loss: OutputLoss, groups: IndexArray) -> OutputLoss:
+    """The loss of inputs whose groups, numbered from 0, get one answer each."""
+    counts = loss.counts
+    together = np.zeros((int(groups.max(initial=-1)) + 1, counts.shape[1]), dtype=counts.dtype)
+    np.add.at(together, groups, counts)
+    return replace(loss, counts=together)
+
+
+def numbered(groups: IndexArray | BoolArray) -> IndexArray:
+    """Number the groups of equal lines from 0 without gaps."""
+    return np.unique(groups, axis=0, return_inverse=True)[1].reshape(-1)
 
 
 def majority_loss(mass: FloatArray) -> FloatArray:

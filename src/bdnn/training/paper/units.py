@@ -8,18 +8,26 @@ Balls around the inputs make the intervals wider by what a perturbation can add.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from bdnn.network.activation import BoolArray, FloatArray, weighted_sums
+from bdnn.network.architecture import WeightSet
 from bdnn.program import IndexArray
-from bdnn.training.paper.splitting.epoch import EpochProblem
+from bdnn.training.paper.clusters import fit_to_set
+from bdnn.training.paper.epoch import EpochProblem
 
 # Gaps must be wide enough to survive rounding, in units of the inputs.
 _SMALLEST_GAP = 1e-7
 # Thresholds that a layer shares are chosen among this many.
 _SHARED_TRIALS = 64
+# Directions of the first pool; every further one has twice as many.
+_DIRECTIONS = 300
+_POOLS = 3
+# Penalties of the regressions, relative to the inputs' variance.
+_PENALTIES = (1e-6, 1e-2, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +55,14 @@ class UnitPool:
     def take(self, places: IndexArray) -> UnitPool:
         """Some of the units."""
         return UnitPool(self.W[places], self.t[places], self.on[places], self.margin[places])
+
+
+def unit_pools(epoch: EpochProblem, rng: np.random.Generator) -> Iterator[UnitPool]:
+    """Pools of ever more units."""
+    shape = epoch.problem.architecture
+    for attempt in range(_POOLS):
+        directions = propose_directions(epoch, shape.weights[0], _DIRECTIONS << attempt, rng)
+        yield allowed_units(epoch, directions, shape.thresholds)
 
 
 def allowed_units(epoch: EpochProblem, directions: FloatArray, thresholds: str) -> UnitPool:
@@ -98,3 +114,46 @@ def _sharing(
         for level in candidates
     )
     return max(pools, key=len)
+
+
+def propose_directions(
+    epoch: EpochProblem, weights: WeightSet, count: int, rng: np.random.Generator
+) -> FloatArray:
+    """Directions along which clusters may be told apart, in the box of a weight set.
+
+    A part is sparse and random; the others regress a dichotomy of the clusters on the inputs: a
+    class against the rest, some classes against the others, or clusters at random.
+    """
+    X = epoch.problem.inputs
+    n = X.shape[1]
+    sparse = np.zeros((count // 3, n))
+    terms = rng.integers(1, min(n, 4) + 1, size=len(sparse))
+    ranks = rng.random(sparse.shape).argsort(axis=1)
+    chosen = ranks < terms[:, None]
+    sparse[chosen] = rng.choice([-1.0, 1.0], size=int(chosen.sum())) * rng.uniform(
+        0.5, 1.0, size=int(chosen.sum())
+    )
+    planes = _regressions(epoch, count - len(sparse), rng)
+    return fit_to_set(np.vstack([np.eye(n), sparse, planes]), weights, rng)
+
+
+def _regressions(epoch: EpochProblem, count: int, rng: np.random.Generator) -> FloatArray:
+    X, p = epoch.problem.inputs, epoch.n_clusters
+    leading = epoch.mass.argmax(axis=1)
+    n_classes = epoch.mass.shape[1]
+    kind = rng.integers(0, 3, size=count)
+    sides = rng.random((count, n_classes)) < 0.5
+    sides[kind == 0] = np.eye(n_classes, dtype=bool)[rng.integers(0, n_classes, (kind == 0).sum())]
+    side = sides[:, leading]
+    side[kind == 2] = rng.random((int((kind == 2).sum()), p)) < 0.5
+    wanted = np.where(side, 1.0, -1.0)[:, epoch.groups]
+    centred = X - X.mean(axis=0)
+    wanted = wanted - wanted.mean(axis=1, keepdims=True)
+    gram, moments = centred.T @ centred, wanted @ centred
+    scale = max(float(np.trace(gram)) / max(1, X.shape[1]), 1e-300)
+    planes: FloatArray = np.empty_like(moments)
+    for place, penalty in enumerate(_PENALTIES):
+        rows = slice(place, None, len(_PENALTIES))
+        damped = gram + penalty * scale * np.eye(len(gram))
+        planes[rows] = np.linalg.solve(damped, moments[rows].T).T
+    return planes

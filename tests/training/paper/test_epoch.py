@@ -12,12 +12,10 @@ from bdnn.mip import NetworkModel, Reductions
 from bdnn.network.architecture import WeightSet
 from bdnn.problem.create import classification
 from bdnn.search import random_start
-from bdnn.training.paper.splitting.construction import construct
-from bdnn.training.paper.splitting.epoch import EpochProblem
-from bdnn.training.paper.splitting.judging import Candidate
-from bdnn.training.paper.splitting.proposals import propose_directions
-from bdnn.training.paper.splitting.solution import EpochSolver
-from bdnn.training.paper.splitting.units import allowed_units
+from bdnn.training.paper.construction import construct
+from bdnn.training.paper.epoch import Candidate, EpochProblem
+from bdnn.training.paper.solution import EpochSolver
+from bdnn.training.paper.units import allowed_units, propose_directions
 from tests.oracle import smallest_loss
 from tests.problems import random_problem
 

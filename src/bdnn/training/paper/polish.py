@@ -21,7 +21,7 @@ from bdnn.search.embedding import embed
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import default_margin
 from bdnn.training.choice import clearly_best
-from bdnn.training.paper.splitting.judging import Candidate, part_of, some_rows
+from bdnn.training.paper.epoch import Candidate, part_of, some_rows
 from bdnn.training.recipes import noisy_gradients
 from bdnn.training.run import Run
 

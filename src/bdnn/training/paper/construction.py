@@ -14,6 +14,7 @@ import numpy as np
 
 from bdnn.clock import Slot
 from bdnn.errors import ModelError
+from bdnn.mip import Robust
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
@@ -22,14 +23,11 @@ from bdnn.problem.problem import Problem
 from bdnn.problem.samples import Samples
 from bdnn.search.descent import descend
 from bdnn.search.embedding import embed
-from bdnn.training.paper.splitting.epoch import EpochProblem
-from bdnn.training.paper.splitting.judging import Candidate
-from bdnn.training.paper.splitting.proposals import propose_directions
-from bdnn.training.paper.splitting.units import UnitPool, allowed_units
+from bdnn.search.starts import random_start
+from bdnn.training.paper.epoch import Candidate, EpochProblem
+from bdnn.training.paper.units import UnitPool, unit_pools
+from bdnn.training.robust import settled
 
-# Directions of the first pool; every further attempt has twice as many.
-_DIRECTIONS = 300
-_ATTEMPTS = 3
 _SWEEPS = 40
 
 
@@ -52,10 +50,7 @@ def construct(
         Looked at between attempts and in the search above the first layer.
     """
     best: Candidate | None = None
-    shape = epoch.problem.architecture
-    for attempt in range(_ATTEMPTS):
-        directions = propose_directions(epoch, shape.weights[0], _DIRECTIONS << attempt, rng)
-        pool = allowed_units(epoch, directions, shape.thresholds)
+    for pool in unit_pools(epoch, rng):
         found = _from_pool(epoch, pool, rng, target, slot)
         if found is not None and epoch.is_feasible(found.network):
             loss = epoch.problem.value(found.network)
@@ -66,6 +61,29 @@ def construct(
         if slot.is_over():
             break
     return best
+
+
+def robust_start(
+    problem: Problem[OutputLoss], robust: Robust, rng: np.random.Generator
+) -> Network | None:
+    """Draw a network whose units cut no ball around an input, those that halve the data rather.
+
+    Weights at random would leave few gaps between the balls: sums of many features overlap. None
+    where no network was found.
+    """
+    network = random_start(problem, rng)
+    shape = problem.architecture
+    # Every input is a cluster of its own.
+    each = EpochProblem(problem, np.arange(len(problem.inputs)), robust)
+    pool = next((pool for pool in unit_pools(each, rng) if len(pool)), None)
+    if pool is not None:
+        n_on = pool.on.sum(axis=1)
+        chance = np.minimum(n_on, pool.on.shape[1] - n_on)
+        units = pool.take(rng.choice(len(pool), size=shape.widths[1], p=chance / chance.sum()))
+        network = Network(
+            shape, (units.W, *network.weights[1:]), (units.t, *network.thresholds[1:])
+        )
+    return settled(network, robust, problem.inputs)
 
 
 def _from_pool(
