@@ -23,8 +23,8 @@ from bdnn.network.architecture import Architecture
 from bdnn.problem.create import classification
 from bdnn.training import Budget, DataSplitting
 from bdnn.training.paper.clusters import Partition, Sampler
-from bdnn.training.paper.epoch import Candidate, EpochProblem
-from bdnn.training.paper.solution import EpochSolver
+from bdnn.training.paper.construction import construct
+from bdnn.training.paper.epoch import Candidate, EpochProblem, EpochSolver
 
 SMALL_BATCHES = ("breast-cancer", "iris")
 DATA = ["breast-cancer", "credit-default", "iris", "boston-housing", "digits"]
@@ -67,8 +67,8 @@ def compare(name: str, weights: str, shape: str, clusters: int, problem, options
     epoch = EpochProblem.create(batch, partition.cluster[rows])
     previous = Candidate(problem.constant_network())
     lines = []
-    for construct in (True, False):
-        solver = EpochSolver(seed=0, construct=construct)
+    for way in (construct, None):
+        solver = EpochSolver(seed=0, construct=way)
         started = time.perf_counter()
         solved = solver.solve(
             epoch, previous, rng=rng, slot=Slot.of(options.limit)

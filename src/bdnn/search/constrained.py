@@ -54,7 +54,7 @@ def search_within(
     on_network : callable
         Called with every network that keeps the rules and has a lower objective than those before.
     """
-    begun = _begin(problem, start, rng)
+    begun = begin(problem, start, rng)
     if begun is None:
         return
     walk = ConstrainedWalk(problem, *begun, rng, slot)
@@ -76,7 +76,7 @@ def with_allowed_weights(
 
     Rules about outputs may still be broken. Thresholds are half-way between the sums around them.
     """
-    begun = _begin(problem, guide, rng)
+    begun = begin(problem, guide, rng)
     if begun is None:
         return guide
     state, _ = begun
@@ -84,7 +84,7 @@ def with_allowed_weights(
     return state.to_network()
 
 
-def _begin(
+def begin(
     problem: Problem[OutputLoss], guide: Network, rng: np.random.Generator
 ) -> tuple[SearchState, WeightLimits] | None:
     """The state of a walk from a guide, and the limits of its weights; None if there are none."""

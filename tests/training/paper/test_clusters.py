@@ -8,7 +8,8 @@ import pytest
 from bdnn.network.architecture import Architecture
 from bdnn.problem.create import classification
 from bdnn.training.paper.clusters import Partition, Sampler, majority_loss
-from bdnn.training.paper.epoch import Candidate, Judge
+from bdnn.training.paper.epoch import Candidate
+from bdnn.training.paper.polish import Judge
 from tests.problems import random_problem, weighted
 
 

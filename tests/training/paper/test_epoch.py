@@ -12,10 +12,8 @@ from bdnn.mip import NetworkModel, Reductions
 from bdnn.network.architecture import WeightSet
 from bdnn.problem.create import classification
 from bdnn.search import random_start
-from bdnn.training.paper.construction import construct
-from bdnn.training.paper.epoch import Candidate, EpochProblem
-from bdnn.training.paper.solution import EpochSolver
-from bdnn.training.paper.units import allowed_units, propose_directions
+from bdnn.training.paper.construction import allowed_units, construct, propose_directions
+from bdnn.training.paper.epoch import Candidate, EpochProblem, EpochSolver
 from tests.oracle import smallest_loss
 from tests.problems import random_problem
 
@@ -30,9 +28,9 @@ def tiny_epoch(seed, *, n_clusters=3, n_samples=7, **options) -> EpochProblem:
     return EpochProblem.create(problem, cluster)
 
 
-def solve(epoch, *, seed=0, **options):
+def solve(epoch, *, seed=0, alone=False):
     previous = Candidate(epoch.problem.constant_network())
-    solver = EpochSolver(seed=seed, **options)
+    solver = EpochSolver(seed=seed, construct=None if alone else construct)
     rng = np.random.default_rng(seed)
     return solver.solve(epoch, previous, rng=rng, slot=Slot.of(60))
 
@@ -46,7 +44,7 @@ def test_the_optimum_is_the_enumerated_one(weights, thresholds, is_plain):
             seed, hidden=(2,), weights=weights, thresholds=thresholds, n_classes=2 + seed % 2
         )
         best = smallest_loss(epoch.problem, epoch.groups.tolist())
-        solved = solve(epoch, construct=not is_plain)
+        solved = solve(epoch, alone=is_plain)
         if np.isinf(best):  # weights of -1 and 1 at threshold 0 cannot always leave clusters whole
             assert (solved.status, solved.loss) == ("infeasible", np.inf)
             assert (solved.bound >= 0, solved.solved_by) == (True, "previous")
@@ -60,8 +58,8 @@ def test_the_optimum_is_the_enumerated_one(weights, thresholds, is_plain):
 def test_other_depths_too(hidden):
     epoch = tiny_epoch(5, hidden=hidden, n_samples=5)
     best = smallest_loss(epoch.problem, epoch.groups.tolist())
-    for options in ({}, {"construct": False}):
-        solved = solve(epoch, **options)
+    for alone in (False, True):
+        solved = solve(epoch, alone=alone)
         assert (solved.status, solved.loss) == ("optimal", best)
 
 
@@ -74,7 +72,7 @@ def test_bounds_and_construction_enclose_the_optimum(seed, weights, thresholds, 
     best = smallest_loss(epoch.problem, epoch.groups.tolist())
     hulls = epoch.hull_bound(Slot())
     assert epoch.majority_bound <= hulls <= best
-    built = construct(epoch, rng=np.random.default_rng(seed), target=hulls, slot=Slot.of(5))
+    built = construct(epoch, np.random.default_rng(seed), hulls, Slot.of(5))
     if built is not None:
         assert epoch.is_feasible(built.network)
         assert epoch.problem.value(built.network) >= best

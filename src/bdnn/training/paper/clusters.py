@@ -29,16 +29,10 @@ _MOST_COPIES = 100
 
 
 class Sampler:
-    """Draws batches from a problem whose equal samples are merged.
+    """Draws batches of some size from a problem whose equal samples are merged.
 
     With integer masses every sample is drawn on its own, so that a batch may hold a part of the
     samples of an input; otherwise an input and class is drawn with its whole mass.
-
-    Parameters
-    ----------
-    problem : Problem[OutputLoss]
-    size : int
-        Samples per batch.
     """
 
     def __init__(self, problem: Problem[OutputLoss], size: int) -> None:
@@ -78,18 +72,7 @@ class Sampler:
 
 
 class Partition:
-    """A partition of a problem's inputs.
-
-    Parameters
-    ----------
-    problem : Problem[OutputLoss]
-
-    Attributes
-    ----------
-    cluster : array of shape (n_inputs,)
-        Number of the cluster of every input.
-    n_clusters : int
-    """
+    """A partition of a problem's inputs: the number of the cluster of every input."""
 
     def __init__(self, problem: Problem[OutputLoss]) -> None:
         self.problem = problem

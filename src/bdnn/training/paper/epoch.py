@@ -2,28 +2,36 @@
 
 All batch samples of a cluster follow the same activations. A unit of the first layer is then a
 half-space that cuts no cluster, and everything above it sees one input per cluster. With a radius
-it cuts no ball around a sample either. Its network is judged on a bounded number of samples.
+it cuts no ball around a sample either. It is solved by what is at hand or constructed where that
+meets a bound, and by a solver where it does not.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from bdnn.bounds.separation import hulls_meet
 from bdnn.clock import Slot
-from bdnn.mip import Robust
+from bdnn.mip import DEFAULT_EPS, NetworkModel, Robust
+from bdnn.mip.repair import networks_of
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.program import IndexArray
+from bdnn.solvers.base import AbstractSolver
+from bdnn.solvers.registry import choose_solver
+from bdnn.solvers.result import Limits, Termination
 from bdnn.training.paper.clusters import joint_loss, numbered
 
-# Samples that judge an epoch: more would make the time of an epoch grow with the data.
-_MOST_INPUTS = 4000
+# What building a program and handing it to a solver takes, on a slow day.
+_PRODUCTS_PER_SECOND = 1_500_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,79 +136,143 @@ class EpochProblem:
         return hulls_meet(X, positive)
 
 
-@dataclass(frozen=True)
-class Judgement:
-    """Errors and loss of a candidate; the smaller the key, the better it is.
-
-    Where weights or margins have prices, these are part of the loss, and errors of the training
-    samples are no measure of their own.
-    """
-
-    train_error: float
-    validation_error: float | None
-    loss: float
-    has_prices: bool = False
-
-    @property
-    def key(self) -> tuple[float, float]:
-        """Validation error, or training error without validation; then the loss."""
-        first = self.validation_error
-        if first is None:
-            first = self.loss if self.has_prices else self.train_error
-        return first, self.loss
-
-    @property
-    def pooled_key(self) -> tuple[float, float]:
-        """Training and validation error together, which few samples distort less; then the loss."""
-        if self.has_prices:
-            return self.key
-        return self.train_error + (self.validation_error or 0.0), self.loss
-
-
-class Judge:
-    """Measures candidates on samples of the training and the validation data.
+@dataclass(frozen=True, eq=False)
+class EpochSolution:
+    """The end of an epoch's problem.
 
     Parameters
     ----------
-    problem : Problem[OutputLoss]
-    validation : Problem[OutputLoss] or None
-    rng : numpy.random.Generator
+    candidate : Candidate
+    loss, bound : float
+        On the batch; the loss is infinite where no network was found that obeys the clusters.
+    status : str
+        ``optimal`` where loss and bound meet, else why the last attempt ended.
+    solved_by : str
+        ``construction``, ``previous`` (the network of the epoch before), ``constant`` (one answer
+        for all) or a solver.
     """
 
-    def __init__(
-        self,
-        problem: Problem[OutputLoss],
-        validation: Problem[OutputLoss] | None,
-        rng: np.random.Generator,
-    ) -> None:
-        self.rows = some_rows(problem, _MOST_INPUTS, rng)
-        self.problem = part_of(problem, self.rows)
-        self.validation = None
-        if validation is not None:
-            self.validation = part_of(validation, some_rows(validation, _MOST_INPUTS, rng))
+    candidate: Candidate
+    loss: float
+    bound: float
+    status: str
+    solved_by: str
 
-    def judge(self, candidate: Candidate) -> Judgement:
-        """Measure a candidate."""
-        network = candidate.cheaper
-        error = None if self.validation is None else self.validation.error(network)
-        problem = self.problem
-        return Judgement(
-            problem.error(network), error, float(problem.objective(network)), problem.has_price
+    @classmethod
+    def joined(cls, parts: list[EpochSolution]) -> EpochSolution:
+        """The solutions of an epoch's batches as one: the last network, and sums."""
+        last = parts[-1]
+        if len(parts) == 1:
+            return last
+        worst = [part for part in parts if part.status != "optimal"]
+        names = dict.fromkeys(part.solved_by for part in parts)
+        return cls(
+            last.candidate,
+            sum(part.loss for part in parts),
+            sum(part.bound for part in parts),
+            worst[-1].status if worst else "optimal",
+            "+".join(names),
         )
 
-    def losses(self, candidate: Candidate) -> FloatArray:
-        """What every judging sample of the training data costs."""
-        on = candidate.cheaper.outputs(self.problem.inputs)
-        costs = np.where(on, self.problem.loss.cost_on, self.problem.loss.cost_off)
-        return np.asarray(costs.sum(axis=1))
+    def or_better(self, epoch: EpochProblem, candidate: Candidate, by: str) -> EpochSolution:
+        """The new network if it costs no more."""
+        loss = float(epoch.problem.objective(candidate.network))
+        if loss > self.loss:
+            return self
+        return EpochSolution(candidate, loss, self.bound, "feasible", by).raised(epoch, self.bound)
+
+    def raised(self, epoch: EpochProblem, bound: float) -> EpochSolution:
+        """The same with a better bound; optimal where loss and bound meet."""
+        is_met = epoch.problem.is_close(self.loss, bound)
+        return replace(self, bound=bound, status="optimal" if is_met else self.status)
 
 
-def some_rows(problem: Problem[OutputLoss], most: int, rng: np.random.Generator) -> IndexArray:
-    """All inputs of a problem, or so many of them at random."""
-    n = len(problem.inputs)
-    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))
+#: Makes a network of an epoch that costs no more than a target, if it can.
+Construct = Callable[[EpochProblem, np.random.Generator, float, Slot], Candidate | None]
 
 
-def part_of(problem: Problem[OutputLoss], rows: IndexArray) -> Problem[OutputLoss]:
-    """The problem of some inputs."""
-    return problem if len(rows) == len(problem.inputs) else problem.subset(rows)
+@dataclass
+class EpochSolver:
+    """Solves the problems of epochs.
+
+    Parameters
+    ----------
+    solver : str or AbstractSolver
+    threads, seed : int
+    eps : float
+    construct : callable (epoch, rng, target, slot) -> Candidate or None, optional
+        Makes a network that obeys the clusters, see :mod:`bdnn.training.paper.construction`.
+        Without it the solver gets every problem as it is, without bound and start.
+    patience : float
+        Seconds for the solver where there is something to start from.
+    used : str
+        The solver that was asked last.
+    """
+
+    solver: str | AbstractSolver = "auto"
+    threads: int = 1
+    seed: int = 0
+    eps: float = DEFAULT_EPS
+    construct: Construct | None = None
+    patience: float = math.inf
+    used: str = ""
+
+    def solve(
+        self,
+        epoch: EpochProblem,
+        previous: Candidate,
+        *,
+        rng: np.random.Generator,
+        slot: Slot,
+    ) -> EpochSolution:
+        """Solve one problem; where nothing obeys its clusters the previous network is returned."""
+        best = EpochSolution(previous, np.inf, 0.0, "infeasible", "previous")
+        if self.construct is None:
+            return self._by_solver(epoch, best, slot)
+        bound = epoch.majority_bound
+        best = replace(best, bound=bound)
+        constant = Candidate(epoch.problem.constant_network())
+        for candidate, name in ((constant, "constant"), (previous, "previous")):
+            if epoch.is_feasible(candidate.network):
+                best = best.or_better(epoch, candidate, name)
+        if best.status == "optimal":
+            return best
+        built = self.construct(epoch, rng, bound, slot)
+        if built is not None:
+            best = best.or_better(epoch, built, "construction")
+        if best.status != "optimal" and not slot.is_over():
+            best = best.raised(epoch, max(bound, epoch.hull_bound(slot)))
+        slot = slot.part(most=self.patience)
+        is_large = _size(epoch) > _PRODUCTS_PER_SECOND * slot.remaining
+        if best.status == "optimal" or is_large or slot.is_over():
+            return best
+        return self._by_solver(epoch, best, slot)
+
+    def _by_solver(self, epoch: EpochProblem, best: EpochSolution, slot: Slot) -> EpochSolution:
+        model = NetworkModel.build(
+            epoch.problem, groups=epoch.groups, eps=self.eps, robust=epoch.robust
+        )
+        engine = choose_solver(model.program, self.solver, threads=self.threads, seed=self.seed)
+        self.used = f"{engine.name} {engine.version()}"
+        outcome = engine.solve(
+            model.program,
+            limits=Limits(absolute_gap=max(1e-6, 0.999 * model.loss.step)),
+            start=model.lift(best.candidate.network) if np.isfinite(best.loss) else None,
+            slot=slot,
+        )
+        for network in networks_of(model, outcome):
+            if epoch.is_feasible(network) and epoch.problem.objective(network) < best.loss:
+                best = best.or_better(epoch, Candidate(network), engine.name)
+        bound = best.bound
+        if outcome.termination is not Termination.INFEASIBLE:
+            bound = max(bound, model.loss.round_up(outcome.bound))
+        best = best.raised(epoch, min(bound, best.loss))
+        return best if best.status == "optimal" else replace(best, status=outcome.termination.value)
+
+
+def _size(epoch: EpochProblem) -> int:
+    """Products of a weight with an input, of which the rows of the program are made."""
+    widths = epoch.problem.architecture.widths
+    first = len(epoch.problem.inputs) * widths[0] * widths[1]
+    above = sum(a * b for a, b in pairwise(widths[1:]))
+    return first + epoch.n_clusters * above
