@@ -48,7 +48,7 @@ from bdnn.solvers.registry import get_solver
 from bdnn.solvers.result import Limits, Termination
 
 #: A threshold function, and units as half-spaces.
-Units = tuple[Rule, list[HalfSpace]]
+Attained = tuple[Rule, list[HalfSpace]]
 
 _FEW_UNITS = (2, 3)
 _CONFLICTS_PER_UNIT = 20
@@ -77,7 +77,7 @@ class ConflictArgument:
     threads: int = 1
     offer: Callable[[Network], object] | None = None
 
-    def _attain(self, shape: Architecture, attained: Units | None) -> None:
+    def _attain(self, shape: Architecture, attained: Attained | None) -> None:
         """Offer the network of units that attain the bound, where weights may be anything."""
         if self.offer is None or attained is None or shape.n_outputs != 2 or len(shape.hidden) > 1:
             return
@@ -125,21 +125,9 @@ class Benders(ConflictArgument):
 class CutSearch:
     """The conflicts of one output's inputs, its master problems and what they prove.
 
-    Parameters
-    ----------
-    inputs : array of shape (n_inputs, n_features)
-    mistakes : Mistakes
-    rules : threshold functions the output may be
-    engine : AbstractSolver
-        Solver of the master problem.
-    seed : int
-
-    Attributes
-    ----------
-    conflicts : list of Conflict
-        Certified ones; their members are numbers of ``mistakes.inputs``.
-    attained : Units or None
-        Units with which the output costs no more than the last level.
+    The output is one of several rules, and costs at least ``level``. ``conflicts`` are certified
+    ones, whose members are numbers of ``mistakes.inputs``, and ``attained`` are units with which
+    the output costs no more than the level, if there are.
     """
 
     def __init__(
@@ -156,7 +144,8 @@ class CutSearch:
         self.separator = Separator(inputs[mistakes.inputs])
         self.masters = [Master(rule, self.wanted, self.costs) for rule in rules]
         self.conflicts: list[Conflict] = []
-        self.attained: Units | None = None
+        self.level = 0
+        self.attained: Attained | None = None
         self._is_raised = self.n_units > 1 and int(self.costs.sum()) <= _RAISED
         self._rng = np.random.default_rng(seed)
         self._gives_up = False
@@ -166,14 +155,13 @@ class CutSearch:
 
         Levels above ``most`` are of no interest.
         """
-        best = 0
-        while not (self._gives_up or best >= most or slot.is_over()):
+        while not (self._gives_up or self.level >= most or slot.is_over()):
             master = min(self.masters, key=lambda one: one.bound)
             solution = self._solve(master, slot, most)
             level = min(one.bound for one in self.masters)
-            if level > best:
-                best = level
-                yield best
+            if level > self.level:
+                self.level = level
+                yield level
             if solution is None or master.bound > level:
                 continue
             needs = master.needs(solution, self._rng.permutation(self.n_units))

@@ -73,7 +73,7 @@ class HalfSpaces(ConflictArgument):
             levels = sum(output.copies * output.level for output in outputs)
             return Bound(value + gains.step * levels, "half-space certificates")
 
-        for stage in (_Output.pack, _Output.cover):
+        for stage in (_Output.pack, _Output.levels):
             for number, output in enumerate(outputs):
                 for _ in stage(output, slot.part(1.0 / (len(outputs) - number))):
                     found = total()
@@ -81,7 +81,7 @@ class HalfSpaces(ConflictArgument):
                     if found.value >= upper:
                         return
         if len(outputs) == 1:
-            self._attain(problem.architecture, outputs[0].search.attained)
+            self._attain(problem.architecture, outputs[0].attained)
 
     def _outputs(self, inputs: FloatArray, gains: Integers) -> list[_Output]:
         """One for each pair of outputs that are each other's opposite, and so are half-spaces."""
@@ -95,7 +95,7 @@ class HalfSpaces(ConflictArgument):
         return found
 
 
-class _Output:
+class _Output(CutSearch):
     """One output, or several that cost the same, and what is proven of it."""
 
     def __init__(self, inputs: FloatArray, gains: Integers, seed: int, threads: int) -> None:
@@ -103,28 +103,16 @@ class _Output:
         mistakes = mistakes_of(gains)
         name = "highs" if int(mistakes.costs.sum()) <= _KEPT_APART else "cpsat"
         engine = get_solver(name, threads=threads, seed=seed)
-        self.search = CutSearch(inputs, mistakes, threshold_rules(1), engine, seed)
-        self.level = 0
-        self._rng = np.random.default_rng(seed)
-
-    def cover(self, slot: Slot) -> Iterator[int]:
-        """Yield better levels by the cheapest sets of inputs that meet all conflicts."""
-        for level in self.search.levels(slot):
-            if level > self.level:
-                self.level = level
-                yield level
+        super().__init__(inputs, mistakes, threshold_rules(1), engine, seed)
 
     def pack(self, slot: Slot) -> Iterator[int]:
         """Yield better levels by fractional packings, until no conflict is violated."""
-        search = self.search
-        hulls = search.separator.hulls(
-            np.flatnonzero(search.wanted), np.flatnonzero(~search.wanted)
-        )
+        hulls = self.separator.hulls(np.flatnonzero(self.wanted), np.flatnonzero(~self.wanted))
         if hulls is None:
             return
-        n_inputs, none = len(search.costs), np.zeros(len(search.costs), dtype=bool)
+        n_inputs, none = len(self.costs), np.zeros(len(self.costs), dtype=bool)
         program = GrowingProgram()
-        program.add_rows(np.zeros((n_inputs, 0)), search.costs.astype(float))
+        program.add_rows(np.zeros((n_inputs, 0)), self.costs.astype(float))
         x = np.zeros(n_inputs)
         while not slot.is_over():
             found: list[Conflict] = []
@@ -135,17 +123,17 @@ class _Output:
                 if x[members].sum() > 1.0 - _NEGLIGIBLE or slot.is_over():
                     break
                 used[members] += 1.0
-                if conflict not in found and search.separator.certify(conflict):
+                if conflict not in found and self.separator.certify(conflict):
                     found.append(conflict)
             if not found:
                 return
-            search.conflicts += found
+            self.conflicts += found
             program.add_variables(
                 -np.ones(len(found)), np.full(len(found), np.inf), _marks(found, n_inputs)
             )
             vertex = program.solve()
             x = vertex.row_prices
-            level = packed(search.conflicts, vertex.variables, search.costs)
+            level = packed(self.conflicts, vertex.variables, self.costs)
             if level > self.level:
                 self.level = level
                 yield level

@@ -112,21 +112,10 @@ class DualProgram:
         is_over: Callable[[], bool],
         close: float = _CLOSE,
     ) -> tuple[Duals, int]:
-        """Add units until duals prove that the needs are not met, or little is left to gain.
+        """Add units until duals prove that needs are not met, or no more than ``close`` is left.
 
-        Parameters
-        ----------
-        needs : array of int, one per input
-        n_units : int
-        price : callable (duals) -> (value, columns)
-            The largest value of all units there are, and units of large values.
-        is_over : callable () -> bool
-        close : float
-            Gain that is not worth another round.
-
-        Returns
-        -------
-        duals, value : the best duals, and the largest value of a unit by them
+        ``price`` gives the largest value of all units there are by some duals, and units of large
+        values. Returned are the best duals, and the largest value of a unit by them.
         """
         self.ask(needs, n_units)
         best, kept = -np.inf, (np.zeros(len(needs), dtype=np.int32), 0)
@@ -266,14 +255,7 @@ def is_error_certain(
 ) -> bool:
     """Tell whether every network errs whose output is 1 iff ``threshold`` of its units are on.
 
-    Parameters
-    ----------
-    table : UnitTable
-    wanted : array of bool, one per input
-        Whether the output should be 1.
-    n_units, threshold : int
-    is_over : callable () -> bool
-        Whether to give up; what is not proven by then is not told.
+    What is not proven when ``is_over`` says so is not told.
     """
     needs = np.where(wanted, threshold, n_units - threshold + 1).astype(np.int64)
     domain = table.domain([], [])

@@ -119,16 +119,9 @@ class Rows:
 
     @classmethod
     def write(cls, task: Task, node: Node, state: NDArray[np.int8], level: int | None) -> Rows:
-        """Write the rows of a node.
+        """Write the rows of a node for networks of a cost up to a level, None for any.
 
-        Parameters
-        ----------
-        task : Task
-        node : Node
-        state : array of shape (n_inputs, n_teams)
-            1 and -1 where a team is on and off at an input, 0 where that is open.
-        level : int or None
-            The cost a network may have, None for any.
+        The state is 1 and -1 where a team is on and off at an input, 0 where that is open.
         """
         costs, units = task.costs, tuple(team.units for team in node.teams)
         kinds, group = np.unique(np.column_stack([task.wanted, state]), axis=0, return_inverse=True)
@@ -160,20 +153,8 @@ def required(
 ) -> tuple[tuple[Units, int], ...] | None:
     """How many units of which teams an input still needs; None if it cannot be served.
 
-    Parameters
-    ----------
-    rule : Rule
-    units : tuple of tuples
-        The teams.
-    state : tuple of int
-        1 and -1 for teams that are on and off at the input, 0 for others.
-    wanted : bool
-        Whether the output should be 1.
-
-    Returns
-    -------
-    tuple of (teams, number) or None
-        None of these rows follows from the others.
+    The state is 1 and -1 for teams of ``units`` that are on and off at the input, 0 for others. No
+    row (teams, number) follows from the others.
     """
     side = -1 if wanted else 1
     lost = {j for team, s in zip(units, state, strict=True) if s == side for j in team}

@@ -53,12 +53,7 @@ class UnitProgram:
 
     Variables are multipliers, rows are units, and its prices are means of units.
 
-    Parameters
-    ----------
-    task : Task
-    rows : Rows
-    size : array of int
-        Numbers of units of the teams.
+    ``size`` are the numbers of units of the teams.
     """
 
     def __init__(self, task: Task, rows: Rows, size: Indices) -> None:
@@ -127,12 +122,7 @@ class UnitProgram:
 class Relaxation:
     """One node: its domains, the rows they leave open, and the best proof so far.
 
-    Parameters
-    ----------
-    task : Task
-    node : Node
-    level : int or None
-        What the node is to cost more than; None: the best bound is looked for at once.
+    It is to cost more than the level; without one the best bound is looked for at once.
     """
 
     def __init__(self, task: Task, node: Node, level: int | None) -> None:

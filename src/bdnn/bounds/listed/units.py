@@ -145,13 +145,7 @@ def _is_error_certain(
 
 
 class UnitSearch:
-    """A search tree over the networks of several rules.
-
-    Parameters
-    ----------
-    task : Task
-    rules : threshold functions the output may be
-    """
+    """A search tree over the networks whose output is one of several rules."""
 
     def __init__(self, task: Task, rules: Iterable[Rule]) -> None:
         self._task = task

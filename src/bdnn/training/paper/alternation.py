@@ -215,32 +215,28 @@ class _Starts:
         # Drawn activations are not the network's own, on which the bound rests.
         if activations is None and halves.is_met(network, bound):
             return HalfSolution(network, bound, "optimal", "bound")
-        moves = phase.subproblems != "mip" and hood.samples is None
-        slot = self._slot(number)
-        if moves:
+        slot, patience = self._slot(number), math.inf
+        if phase.subproblems != "mip" and hood.samples is None:
             network = halves.move(network, layers, hood, rng=rng, target=bound, slot=slot)
             is_met = halves.is_met(network, bound)
-            if is_met or not self._is_worth_a_program(layers):
+            # Of terms about outputs moves know nothing: a solver is more than a second opinion.
+            most = math.inf if self.problem.terms else _LARGEST_PROGRAM
+            if is_met or programs is None or programs.size(layers) > most:
                 return HalfSolution(network, bound, "optimal" if is_met else "local", "search")
+            patience = math.inf if self.problem.terms else _SECOND_OPINION
         assert programs is not None
         found = programs.solve(
             network,
             layers,
             hood,
             rng=rng,
-            slot=slot.part(_SHARE, most=_SECOND_OPINION if moves else math.inf),
+            slot=slot.part(_SHARE, most=patience),
             activations=activations,
         )
         if found.status == "interrupted" and not self._is_superseded(number):
             self.run.interrupted = True
         self.run.solver = f"{found.solved_by} {get_solver(found.solved_by).version()}"
         return found
-
-    def _is_worth_a_program(self, layers: tuple[int, ...]) -> bool:
-        """Whether to ask a solver after the moves; of terms about outputs these know nothing."""
-        if self.programs is None or self.problem.terms:
-            return self.programs is not None
-        return self.programs.size(layers) <= _LARGEST_PROGRAM
 
     def _first_network(self, number: int, rng: np.random.Generator) -> Network:
         """Where a start begins: as it is given, at random, or with a search."""
