@@ -28,7 +28,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bdnn
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding import Encoder
 from bdnn.experiments import load_experiment
 from bdnn.network.architecture import WeightSet
 
@@ -121,7 +121,7 @@ def run_cell(data, split: int, model: str, shape: tuple[int, ...], seconds: floa
     X, Xv, y, yv = train_test_split(X, y, test_size=1 / 3, random_state=split)
     if model.startswith(("straight", "again")):
         kind, weights = model.split()
-        scaler = Scaler.fit(X, "auto", weights=WeightSet.parse(weights), labels=y)
+        scaler = Encoder.fit(X, "auto", weights=WeightSet.parse(weights), labels=y)
         X, Xv, X_test = (scaler.transform(part) for part in (X, Xv, X_test))
         time_each = seconds if kind == "straight" else seconds / 2
         predict, best = straight_through(X, y, Xv, yv, shape, weights, time_each, split)

@@ -18,7 +18,7 @@ from sklearn.model_selection import train_test_split
 
 import bdnn
 from bdnn.clock import Slot
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding import Encoder
 from bdnn.network.architecture import Architecture
 from bdnn.problem.create import classification
 from bdnn.training import Budget, DataSplitting
@@ -38,7 +38,7 @@ def training_problem(name: str, weights: str, shape: str, rows: int | None = Non
     X, y = X[:rows], y[:rows]
     hidden = tuple(map(int, shape.split("x")))
     architecture = Architecture.create(X.shape[1], labels.max() + 1, hidden=hidden, weights=weights)
-    scaler = Scaler.fit(X, "standard", weights=architecture.weights[0])
+    scaler = Encoder.fit(X, "standard", weights=architecture.weights[0])
     return classification(architecture, scaler.transform(X), y)
 
 

@@ -68,15 +68,16 @@ RECIPES = {
 def train_all() -> dict[str, bytes]:
     """Train and save every recipe, one of them with what the command line adds."""
     Path("data.csv").write_text(table())
-    encoding = Samples.from_table(read_table("data.csv"), "kind").encoding
+    samples = Samples.from_table(read_table("data.csv"), "kind")
     found = {}
     for name, (options, weight, promises) in RECIPES.items():
         settings = {"method": "descent", "limits": Limits(seconds=3), "random_state": 0} | options
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = BDNNClassifier(**settings).fit(X, Y, weight, feature_names=NAMES)
+            model = BDNNClassifier(**settings).fit(X, Y, weight, encoder=samples.encoder)
         path = Path(f"{name}.json")
-        extra = {"data": "data.csv", "table": encoding.to_dict(), "rows": f"1-{len(Y)}"}
+        target = {"name": samples.target, "place": samples.target_place}
+        extra = {"data": "data.csv", "target": target, "rows": f"1-{len(Y)}"}
         model.save(path, promises=promises, extra=extra if name == "exact" else None)
         content = json.loads(path.read_text())
         content["result"]["history"] = content["result"]["history"][:2]

@@ -7,12 +7,12 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from bdnn.encoding.scaling import Scaler
 from bdnn.mip.certified import CertifiedModel
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.training import Budget
 from bdnn.training.certified import Certified, balls_of, certified_problem
+from tests.encoding.encoders import make_encoder
 from tests.grids import long
 
 
@@ -24,7 +24,7 @@ def random_problem(
     labels = np.append(np.arange(n_classes), rng.integers(n_classes, size=n_samples - n_classes))
     shape = Architecture.create(n_features, n_classes, **{"hidden": (1,), **options})
     # A coarse grid keeps the number of different thresholds small.
-    scaler = Scaler("minmax", np.zeros(n_features), np.ones(n_features), 2.0**-4)
+    scaler = make_encoder(np.zeros(n_features), np.ones(n_features), 2.0**-4)
     radii = np.full(n_samples, radius)
     return certified_problem(shape, scaler, X, labels, radii, norm)
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bdnn.clock import Slot
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding import Encoder
 from bdnn.errors import ModelError
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
@@ -34,7 +34,7 @@ def blobs(seed=0, n_samples=40, n_classes=2, **options):
     radius, norm = options.pop("radius", 0.1), options.pop("norm", "linf")
     weight = options.pop("sample_weight", None)
     shape = Architecture.create(2, n_classes, **{"hidden": (4,), **options})
-    scaler = Scaler.fit(X, "minmax", weights=shape.weights[0])
+    scaler = Encoder.fit(X, "minmax", weights=shape.weights[0])
     radii = np.broadcast_to(np.asarray(radius, dtype=float), (n_samples,))
     return certified_problem(shape, scaler, X, labels, radii, norm, weight)
 
@@ -114,7 +114,7 @@ def test_overlaps_are_given_up_and_nothing_else():
     X[1] = X[0]
     radius = np.full(20, 0.05)
     shape = problem.architecture
-    scaler = Scaler.fit(X, None, weights=shape.weights[0])
+    scaler = Encoder.fit(X, None, weights=shape.weights[0])
     problem = certified_problem(shape, scaler, X, problem.loss.labels, radius, "linf")
     _, result = Certified().train(problem, budget=Budget(20, seed=1))
     assert (result.loss, result.bound, result.bound_origin) == (1, 1, "overlapping balls")

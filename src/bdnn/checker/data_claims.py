@@ -60,7 +60,7 @@ def check_data(model: CheckedModel, samples: Samples) -> Claim:
 
 def check_names(model: CheckedModel, samples: Samples) -> list[Claim]:
     """Compare the names of the features with the header of the data."""
-    stated = model.content.get("feature_names")
+    stated = model.names
     if stated is None:
         return []
     name = "names of the inputs"

@@ -77,7 +77,7 @@ class Known:
         names = self.samples.names
         require(wanted in names, f"the data have no feature {shown(wanted)}")
         j = names.index(wanted)
-        stated = self.model.content.get("feature_names")
+        stated = self.model.names
         is_same = stated is None or stated[j] == wanted
         require(is_same, f"{shown(wanted)} is another feature of the data than of the file")
         return j

@@ -58,19 +58,20 @@ class Result:
         result = model.part("result")
         try:
             objective = result.get("objective")
-            margin, tolerance = _condition(result.get("condition"))
+            bound = result["bound"]
+            margin, tolerance = _condition(bound.get("condition"))
             return cls(
                 exact(result["loss"]),
                 exact(result["error"]),
-                _bound(result["bound"]),
+                _bound(bound["value"]),
                 None if objective is None else exact(objective),
                 str(result.get("status"))[:60],
-                _origin(result.get("bound_origin", "nobody"), margin, tolerance),
+                _origin(bound["origin"], margin, tolerance),
                 margin,
                 tolerance,
-                isinstance(result["loss"], str) and isinstance(result["bound"], str),
+                isinstance(result["loss"], str) and isinstance(bound["value"], str),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise ModelFileError(
                 f"the model file states a result that cannot be read ({error}): save the model "
                 "again."

@@ -81,10 +81,11 @@ class Task:
     ) -> Fitted:
         """Train with a display of the progress, and save the model before anything else."""
         display = None if output.quiet else ProgressDisplay(limits.seconds)
-        X, y, names = samples.X[chosen], samples.y[chosen], samples.encoding.feature_names
-        extra = {"table": samples.encoding.to_dict(), "data": data, "rows": format_rows(chosen)}
+        X, y = samples.X[chosen], samples.y[chosen]
+        target = {"name": samples.target, "place": samples.target_place}
+        extra = {"target": target, "data": data, "rows": format_rows(chosen)}
         with _convergence_warnings() as messages, display or nullcontext():
-            model, facts = self._train(X, y, feature_names=names, callback=display)
+            model, facts = self._train(X, y, encoder=samples.encoder, callback=display)
             with undisturbed():
                 path, problem = _save(model, output.out, extra)
         return Fitted(model, messages, facts, path, problem)

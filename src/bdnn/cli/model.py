@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.datasets.tables.columns import ColumnCode
-from bdnn.datasets.tables.encoding import Encoding
 from bdnn.errors import DataError, ModelFileError, UnsupportedFeatureError
 from bdnn.model_file import ModelRecord, read_model
 
@@ -34,16 +33,28 @@ def check_labels(record: ModelRecord, y: NDArray[np.generic]) -> None:
         )
 
 
-def encoding_of(record: ModelRecord) -> Encoding:
-    """Find how a model wants its table encoded; one trained in Python takes numbers as they are."""
-    model = record.model
-    if "table" not in record.extra:
-        columns = tuple(ColumnCode(name) for name in model.feature_names)
-        return Encoding(columns, header=model.names is not None)
-    encoding = Encoding.from_dict(record.extra["table"])
-    if len(encoding.feature_names) != model.n_features:
+class Target(NamedTuple):
+    """Name and place of the column of the labels, as far as a model file tells them."""
+
+    name: str | None = None
+    place: int | None = None
+
+
+def target_of(record: ModelRecord) -> Target:
+    """Find which column a model was trained to predict; one trained in Python does not know."""
+    told = record.extra.get("target")
+    if told is None:
+        return Target()
+    n_columns = len(record.model.encoder.columns)
+    try:
+        target = Target(told["name"], told["place"])
+        if not isinstance(target.name, str) or type(target.place) is not int:
+            raise TypeError("a name and a place are needed")
+        if not 0 <= target.place <= n_columns:
+            raise ValueError(f"place {target.place} of {n_columns + 1} columns")
+    except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(
-            f"the model file describes a table of {len(encoding.feature_names)} features for a "
-            f"network of {model.n_features}: save the model again."
-        )
-    return encoding
+            f"the model file describes its target in a way that cannot be read ({error}): save the "
+            "model again."
+        ) from error
+    return target

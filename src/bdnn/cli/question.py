@@ -52,25 +52,18 @@ def ask(model: Path, table: LabelledTable, perturbation: Perturbation, answer: A
 
 def _domain(record: ModelRecord, X: FloatArray, perturbation: Perturbation) -> Domain:
     """Categories as the model's table has them, and the columns that the user names."""
-    from bdnn.cli.model import encoding_of
     from bdnn.robustness import Domain
 
-    places: dict[str, list[int]] = {}
-    groups = []
-    start = 0
-    for column in encoding_of(record).columns:
-        members = list(range(start, start + len(column.feature_names)))
-        places[column.name] = members
-        start += len(members)
-        if column.categories is not None:
-            groups.append(members)
+    encoder = record.model.encoder
+    features = list(zip(encoder.columns, encoder.places(), strict=True))
+    places = {column.name: members for column, members in features}
     return Domain.create(
         X.shape[1],
         lower=X.min(axis=0) if perturbation.in_range else None,
         upper=X.max(axis=0) if perturbation.in_range else None,
         integer=_features(places, perturbation.integer or (), "--integer"),
         fixed=_features(places, perturbation.fixed or (), "--fixed"),
-        groups=groups,
+        groups=[members for column, members in features if column.values],
     )
 
 

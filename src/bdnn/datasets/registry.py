@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from bdnn.datasets.bundled import load_boston_housing, load_breast_cancer
+from bdnn.datasets.bundled import (
+    load_boston_housing,
+    load_breast_cancer,
+    load_digits,
+    load_iris,
+)
 from bdnn.datasets.credit import find_credit_default, load_credit_default
 from bdnn.datasets.dataset import Dataset, Record
-from bdnn.datasets.scikit import load_digits, load_iris
 from bdnn.datasets.uniform import make_uniform
 from bdnn.errors import DataError
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError, NoSolutionError
 from bdnn.estimators.classifier import BDNNClassifier
 from bdnn.training.limits import Limits
@@ -69,6 +70,7 @@ def smallest_network(
     limits: Limits | None = None,
     sample_weight: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
+    encoder: Encoder | None = None,
     callback: Callable[[Progress], bool | None] | None = None,
     **parameters: Any,
 ) -> SmallestNetwork:
@@ -93,6 +95,8 @@ def smallest_network(
         Its seconds are for everything.
     sample_weight : array, optional
     feature_names : sequence of str, optional
+    encoder : Encoder, optional
+        As for :meth:`BDNNClassifier.fit`.
     callback : callable, optional
         As for :class:`BDNNClassifier`.
     **parameters
@@ -130,7 +134,13 @@ def smallest_network(
     weight = 1.0 if sample_weight is None else np.asarray(sample_weight, dtype=float)
     total = float(np.broadcast_to(weight, len(np.asarray(y))).sum())
     hunt = _Hunt(
-        {"X": X, "y": y, "sample_weight": sample_weight, "feature_names": feature_names},
+        {
+            "X": X,
+            "y": y,
+            "sample_weight": sample_weight,
+            "feature_names": feature_names,
+            "encoder": encoder,
+        },
         allowed=2.0 * max_error * total,
         limits=limits,
         callback=callback,

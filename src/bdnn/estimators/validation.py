@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from bdnn.encoding.scaling import LARGEST_INPUT
 from bdnn.errors import DataError
+from bdnn.limits import LARGEST_INPUT
 from bdnn.network.activation import FloatArray
 
 # Whole numbers up to here add up without rounding, and solvers take larger costs for infinite.

@@ -40,8 +40,8 @@ def _samples(work: Mapping[str, Any]) -> tuple[FloatArray, Labels]:
         data = datasets.load(name, **options)
         X, labels = data.X, data.y
     else:
-        from bdnn.datasets.tables.samples import Samples
-        from bdnn.datasets.tables.table import read_table
+        from bdnn.datasets.samples import Samples
+        from bdnn.datasets.tables import read_table
 
         samples = Samples.from_table(read_table(name), None)
         X, labels = samples.X, samples.y

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.errors import BDNNError
 from bdnn.experiments.experiment import Method
 from bdnn.experiments.fields import Fields
@@ -225,10 +225,10 @@ def fit_dnn(
     return Fitted(make_pipeline(scaling, kept), facts, {}, curves)
 
 
-def _dnn_scaler(scale: str, X: FloatArray, y: Labels) -> Scaler:
+def _dnn_scaler(scale: str, X: FloatArray, y: Labels) -> Encoder:
     """Scale inputs as those of binarized networks."""
     kind = None if scale == "none" else scale
-    return Scaler.fit(X, kind, weights=WeightSet.parse("continuous"), labels=y)
+    return Encoder.fit(X, kind, weights=WeightSet.parse("continuous"), labels=y)
 
 
 def _one_epoch(network: Any, inputs: FloatArray, y: Labels, classes: Labels) -> None:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.errors import DataError, ModelError, UnsupportedFeatureError
 from bdnn.model.targets import TargetScaler
 from bdnn.network.activation import FloatArray
@@ -29,22 +29,19 @@ class Model:
 
     Parameters
     ----------
-    encoder : Scaler
-        From raw features to inputs of the network.
+    encoder : Encoder
+        From raw columns to inputs of the network.
     network : Network
     classes : tuple of str, int, float or bool
         Labels in the order of the outputs; empty for a regressor.
     targets : TargetScaler or None
         What the numbers of identity outputs stand for; only regressors have it.
-    names : tuple of str or None
-        Of the features.
     """
 
-    encoder: Scaler
+    encoder: Encoder
     network: Network
     classes: tuple[Label, ...] = ()
     targets: TargetScaler | None = None
-    names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         n_outputs = self.network.architecture.n_outputs
@@ -62,12 +59,17 @@ class Model:
     @property
     def n_features(self) -> int:
         """Number of raw features."""
-        return len(self.encoder.shift)
+        return self.encoder.n_features
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features, ``x1``, ``x2``, ... where they have none."""
-        return self.names or tuple(f"x{j}" for j in range(1, self.n_features + 1))
+        return self.encoder.feature_names
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the features where these came with the data."""
+        return self.encoder.feature_names if self.encoder.header else None
 
     @cached_property
     def labels(self) -> NDArray[Any]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.scaling import learn_scale
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import WeightSet
 
@@ -40,7 +40,7 @@ class TargetScaler:
         sample_weight: FloatArray | None = None,
     ) -> TargetScaler:
         """Learn from targets of shape (n_samples, n_outputs); ``width`` units feed the outputs."""
-        standard = Scaler.fit(targets, "standard", weights=weights, sample_weight=sample_weight)
+        standard = learn_scale(targets, "standard", weights=weights, sample_weight=sample_weight)
         used = targets if sample_weight is None else targets[sample_weight > 0]
         scaled = (used - standard.shift) * standard.factor
         reach = np.maximum(np.ptp(scaled, axis=0), 1.0)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError
 from bdnn.mip import DEFAULT_EPS
 from bdnn.mip.certified import CertifiedModel
@@ -46,7 +46,7 @@ _LARGEST_PROGRAM = 20_000
 
 def certified_problem(
     architecture: Architecture,
-    scaler: Scaler,
+    scaler: Encoder,
     X: FloatArray,
     labels: NDArray[np.intp],
     radius: FloatArray,

@@ -24,12 +24,11 @@ def info(model: ModelArgument, answer: Answer) -> None:
 
 
 def _facts(record: ModelRecord) -> dict[str, Any]:
-    from bdnn.cli.model import encoding_of
+    from bdnn.cli.model import target_of
     from bdnn.export.rules import is_small, to_rules
     from bdnn.training.result import TrainingResult
 
     shape = record.model.network.architecture
-    encoding = encoding_of(record)
     # Read as the estimator reads it, so that no key is missing below.
     result = TrainingResult.from_dict(record.result)
     return {
@@ -43,10 +42,10 @@ def _facts(record: ModelRecord) -> dict[str, Any]:
         "ties": shape.ties,
         "activation": [shape.activation_of(k).name for k in range(len(shape.hidden))],
         "size_bits": int(record.model.network.size_bits),
-        "scale": record.model.encoder.kind,
+        "scale": record.model.encoder.scale,
         "classes": list(record.model.classes),
-        "feature_names": list(record.model.names or encoding.feature_names),
-        "target": encoding.target,
+        "feature_names": list(record.model.feature_names),
+        "target": target_of(record).name,
         "data": record.extra.get("data"),
         "settings": {key: value for key, value in record.settings.items() if value is not None},
         "rules": to_rules(record.model) if is_small(record.model.network) else None,

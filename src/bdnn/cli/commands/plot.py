@@ -122,7 +122,7 @@ def _regions(record: ModelRecord, table: Drawn, features: str | None, output: Ou
     if features is not None:
         words = [word.strip() for word in features.split(",")]
         # A number counts from 1, as the places of columns do, unless it is a name.
-        known = record.model.names or ()
+        known = record.model.feature_names
         chosen = [int(w) - 1 if w.isdecimal() and w not in known else w for w in words]
     figure = plot_decision_regions(record.model, X, y, features=chosen).figure
     output.tell(notes)

@@ -83,8 +83,7 @@ class Data(LabelledTable):
         """Choose the rows to train on and those to test on."""
         import numpy as np
 
-        from bdnn.datasets.holdout import split_holdout
-        from bdnn.datasets.tables.samples import check_classes
+        from bdnn.datasets.samples import check_classes, split_holdout
 
         n_rows = len(samples.y)
         strata = np.zeros(n_rows) if regression else samples.y

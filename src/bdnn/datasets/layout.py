@@ -12,15 +12,13 @@ from typing import Literal
 
 from bdnn import limits
 from bdnn.checker.files import read_rows
+from bdnn.encoding.table import NUMERIC_SHARE, read_number
 from bdnn.errors import DataError
 
 # From the least to the most likely to occur inside a field: with a decimal comma both ';' and ','
 # cut all rows alike, and ';' is right.
 _DELIMITERS = "\t;,"
-_MISSING = frozenset({"", "na", "?"})  # and NaN, which reads as a number
 _SAMPLE_ROWS = 200
-# From this share of numbers on, a column is one of numbers, and a text in it is a stray.
-NUMERIC_SHARE = 0.9
 
 CellKind = Literal["number", "missing", "text"]
 
@@ -43,16 +41,6 @@ class Layout:
     names: tuple[str, ...]
     header: bool
     skip: int
-
-
-def read_number(cell: str) -> float | None:
-    """Read a number, NaN from a cell that says it is missing, None from any other text."""
-    try:
-        number = float(cell)
-    except ValueError:
-        return math.nan if cell.strip().lower() in _MISSING else None
-    # Python reads 1_000 as a number, other readers of CSV do not.
-    return None if "_" in cell else number
 
 
 def cell_kind(cell: str) -> CellKind:

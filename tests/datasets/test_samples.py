@@ -1,11 +1,13 @@
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bdnn import datasets
 from bdnn.datasets import Samples
-from bdnn.datasets.tables.samples import read_labels
-from bdnn.errors import DataError
-from tests.datasets.tables.reading import table
+from bdnn.datasets.samples import read_labels, split_holdout
+from bdnn.errors import DataError, ModelError
+from tests.datasets.reading import table
 
 
 def test_last_column_is_the_target():
@@ -19,7 +21,7 @@ def test_last_column_is_the_target():
 def test_text_labels():
     samples = Samples.from_table(table("kind,a\nyes,1\nno,2\n"), "kind")
     assert samples.y.tolist() == ["yes", "no"]
-    assert samples.encoding.text_target
+    assert (samples.target, samples.target_place) == ("kind", 0)
 
 
 def test_labels_written_as_decimals_are_whole():
@@ -43,9 +45,8 @@ def test_built_in():
     data = datasets.load("iris")
     samples = Samples.from_dataset(data)
     assert samples.X is data.X
-    assert samples.encoding.feature_names == data.feature_names
-    assert samples.encoding.target == "species"
-    assert samples.encoding.text_target
+    assert samples.encoder.feature_names == data.feature_names
+    assert samples.target == "species"
 
 
 @pytest.mark.parametrize(
@@ -80,3 +81,36 @@ def test_stray_text_among_labels():
 def test_constant_column_is_fine():
     X = Samples.from_table(table("a,b,y\n1,5,0\n2,5,1\n")).X
     assert np.ptp(X[:, 1]) == 0
+
+
+@given(
+    counts=st.lists(st.integers(1, 40), min_size=2, max_size=4),
+    share=st.floats(0, 0.99),
+    seed=st.integers(0, 5),
+)
+def test_every_class_gives_its_share(counts, share, seed):
+    y = np.repeat(np.arange(len(counts)), counts)
+    train, test = split_holdout(y, share, seed)
+    assert sorted([*train, *test]) == list(range(len(y)))
+    for label, count in enumerate(counts):
+        n_test = np.count_nonzero(y[test] == label)
+        assert n_test == min(round(share * count), count - 1)
+    again, _ = split_holdout(y, share, seed)
+    assert (train == again).all()
+
+
+def test_seed_decides():
+    y = np.repeat([0, 1], 50)
+    assert (split_holdout(y, 0.2, 0)[1] != split_holdout(y, 0.2, 1)[1]).any()
+
+
+def test_no_test():
+    train, test = split_holdout(np.array(["a", "b"]), 0.0, 0)
+    assert len(train) == 2
+    assert len(test) == 0
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0, 2, float("nan")])
+def test_bad_share(share):
+    with pytest.raises(ModelError, match="at least 0 and less than 1"):
+        split_holdout(np.array([0, 1]), share, 0)

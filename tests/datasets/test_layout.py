@@ -2,7 +2,8 @@ import math
 
 import pytest
 
-from bdnn.datasets.tables.layout import find_layout, read_number
+from bdnn.datasets.layout import find_layout
+from bdnn.encoding.table import read_number
 from bdnn.errors import DataError
 
 

@@ -1,80 +1,75 @@
-import json
-
 import numpy as np
 import pytest
 
-from bdnn.datasets import Encoding
-from bdnn.datasets.tables.columns import ColumnCode, list_rows
-from bdnn.errors import DataError, ModelError, ModelFileError
-from tests.datasets.tables.reading import table
+from bdnn.encoding import Column, Encoder
+from bdnn.encoding.table import list_rows
+from bdnn.errors import DataError, ModelError
+from tests.datasets.reading import table
 
 COLORS = "age,color,y\n1,red,0\n2,blue,1\n3,red,1\n"
 
 
 def learn(text, target=-1, **options):
     read = table(text)
-    return Encoding.learn(read, read.position(target), **options)
+    return Encoder.learn(read, read.position(target), **options)
 
 
 def test_one_hot():
-    encoding = learn(COLORS)
-    assert encoding.feature_names == ("age", "color=blue", "color=red")
-    X, notes = encoding.encode(table(COLORS))
+    encoder = learn(COLORS)
+    assert encoder.feature_names == ("age", "color=blue", "color=red")
+    X, notes = encoder.features(table(COLORS))
     assert X.tolist() == [[1, 0, 1], [2, 1, 0], [3, 0, 1]]
-    assert encoding.notes() == [
-        "column 'color' is text and one-hot encoded as 'color=blue', 'color=red'"
-    ]
+    assert encoder.places() == [[0], [1, 2]]
     assert notes == ["took no input from the column 'y'"]
 
 
 def test_target_anywhere():
-    encoding = learn("y,a,b\n0,1,2\n1,3,4\n", target="y")
-    assert encoding.feature_names == ("a", "b")
-    assert (encoding.target, encoding.target_place) == ("y", 0)
+    encoder = learn("y,a,b\n0,1,2\n1,3,4\n", target="y")
+    assert encoder.feature_names == ("a", "b")
 
 
 def test_columns_by_name():
-    X, notes = learn(COLORS).encode(table("color,name,age\nred,Ann,7\nblue,Bob,8\n"))
+    X, notes = learn(COLORS).features(table("color,name,age\nred,Ann,7\nblue,Bob,8\n"))
     assert X.tolist() == [[7, 0, 1], [8, 1, 0]]
     assert notes == ["took no input from the column 'name'"]
 
 
 @pytest.mark.parametrize("target", [1, 3])
 def test_columns_by_place(target):
-    encoding = learn("1,2,0\n3,4,1\n5,6,0\n", target=target)
+    encoder = learn("1,2,0\n3,4,1\n5,6,0\n", target=target)
     features = [[2, 0], [4, 1], [6, 0]] if target == 1 else [[1, 2], [3, 4], [5, 6]]
-    with_target, notes = encoding.encode(table("1,2,0\n3,4,1\n5,6,0\n"))
+    with_target, notes = encoder.features(table("1,2,0\n3,4,1\n5,6,0\n"), target - 1)
     assert with_target.tolist() == features
     assert notes == [f"ignored column {target}, the place of the target"]
-    X, notes = encoding.encode(table("7,8\n9,0\n"))
+    X, notes = encoder.features(table("7,8\n9,0\n"))
     assert X.tolist() == [[7, 8], [9, 0]]
     assert notes == []
 
 
 def test_names_on_one_side_only():
-    X, notes = learn(COLORS).encode(table("4,red\n5,blue\n6,red\n"))
+    X, notes = learn(COLORS).features(table("4,red\n5,blue\n6,red\n"))
     assert X.tolist() == [[4, 0, 1], [5, 1, 0], [6, 0, 1]]
     assert notes == ["took the columns by their place, for want of names to compare"]
 
 
 def test_numbers_as_categories():
     """A column that was text in training is text later, even if it then looks like numbers."""
-    encoding = learn("size,y\n1,0\n2,1\nbig,0\n2,1\n")
-    assert encoding.feature_names == ("size=1", "size=2", "size=big")
-    X, _ = encoding.encode(table("size\n2\n1\n"))
+    encoder = learn("size,y\n1,0\n2,1\nbig,0\n2,1\n")
+    assert encoder.feature_names == ("size=1", "size=2", "size=big")
+    X, _ = encoder.features(table("size\n2\n1\n"))
     assert X.tolist() == [[0, 1, 0], [1, 0, 0]]
 
 
 @pytest.mark.parametrize(("rule", "fill"), [("mean", 3.0), ("median", 2.0), ("most-frequent", 1.0)])
 def test_filling(rule, fill):
     text = "a,b,y\n1,x,0\n1,,1\n,z,0\n3,z,1\n7,x,0\n"
-    encoding = learn(text, missing=rule)
-    assert encoding.columns[0].fill == fill
-    assert encoding.columns[1].fill == "x"  # as frequent as z, and first
-    X, _ = encoding.encode(table(text))
+    encoder = learn(text, missing=rule)
+    assert encoder.columns[0].fill == fill
+    assert encoder.columns[1].fill == "x"  # as frequent as z, and first
+    X, _ = encoder.features(table(text))
     assert X[2].tolist() == [fill, 0, 1]
     assert X[1].tolist() == [1, 1, 0]
-    later, _ = encoding.encode(table("a,b\nNA,?\n"))
+    later, _ = encoder.features(table("a,b\nNA,?\n"))
     assert later.tolist() == [[fill, 1, 0]]
 
 
@@ -96,7 +91,7 @@ ROWS = "a,b,y\n" + "".join(f"{i},{i * i},{i % 2}\n" for i in range(20))
 def test_bad_cells(old, new, message):
     read = table(ROWS.replace(old, new))
     with pytest.raises(DataError, match=message):
-        Encoding.learn(read, 2).encode(read)
+        Encoder.learn(read, 2).features(read)
 
 
 def test_stray_text_in_the_first_row():
@@ -133,7 +128,7 @@ def test_names_are_no_categories():
 )
 def test_prediction_table_that_does_not_fit(text, message):
     with pytest.raises(DataError, match=message):
-        learn(COLORS).encode(table(text))
+        learn(COLORS).features(table(text))
 
 
 def test_unknown_rule():
@@ -141,43 +136,19 @@ def test_unknown_rule():
         learn(COLORS, missing="zero")
 
 
-def test_round_trip_through_json():
-    encoding = learn("a,b,y\n1,x,p\n,z,q\n5,,p\n", missing="mean")
-    again = Encoding.from_dict(json.loads(json.dumps(encoding.to_dict())))
-    assert again == encoding
-    assert again.text_target
+def test_features_are_scaled_by_their_own_numbers():
+    encoder = learn(COLORS).scaled_by([2.0, 0.5, 0.5], [1.0, 2.0, 4.0], 0.25)
+    X, _ = encoder.features(table(COLORS))
+    assert encoder.transform(X).tolist() == [[-1, -1, 2], [0, 1, -2], [1, -1, 2]]
+    assert [number.value for number in encoder.numbers] == [None, "blue", "red"]
+    for j in range(3):
+        assert np.array_equal(encoder.transform_feature(j, X[:, j]), encoder.transform(X)[:, j])
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"columns": None},
-        {"columns": [{"name": "a"}]},
-        {"columns": [{"name": 1, "categories": None, "fill": None}]},
-        {"columns": [{"name": "a", "categories": None, "fill": "x"}]},
-        {"columns": [{"name": "a", "categories": None, "fill": float("inf")}]},
-        {"columns": [{"name": "a", "categories": [], "fill": None}]},
-        {"columns": [{"name": "a", "categories": ["x", "x"], "fill": None}]},
-        {"columns": [{"name": "a", "categories": ["x"], "fill": "y"}]},
-        {"columns": [{"name": "a", "categories": "xy", "fill": None}]},
-        {"header": 1},
-        {"target": 3},
-        {"target_place": 9},
-        {"target_place": True},
-        {"text_target": None},
-    ],
-)
-def test_damaged_dictionary(change):
-    values = Encoding((ColumnCode("a"),), True, "y", 1).to_dict() | change
-    with pytest.raises(ModelFileError, match="the model file"):
-        Encoding.from_dict(values)
-
-
-def test_no_dictionary():
-    with pytest.raises(ModelFileError):
-        Encoding.from_dict([1, 2])
-    with pytest.raises(ModelFileError):
-        Encoding.from_dict({})
+def test_features_without_names():
+    encoder = Encoder.of_features(2)
+    assert encoder.columns == (Column("x1"), Column("x2"))
+    assert (encoder.header, Encoder.of_features(2, ("a", "b")).header) == (False, True)
 
 
 def test_rows_in_words():

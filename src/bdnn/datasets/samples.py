@@ -1,4 +1,4 @@
-"""From a table to samples: features, labels, and the encoding that made them."""
+"""From a table to samples: features, labels, and the encoder that made them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdnn.datasets.dataset import Dataset
-from bdnn.datasets.tables.columns import ColumnCode, is_text_column, list_rows, refuse_huge
-from bdnn.datasets.tables.encoding import Encoding
-from bdnn.datasets.tables.table import Table
-from bdnn.errors import DataError
+from bdnn.encoding.encoder import Encoder
+from bdnn.encoding.table import Table, list_names, list_rows
+from bdnn.errors import DataError, ModelError
 from bdnn.network.activation import BoolArray, FloatArray
 
 # Beyond this, doubles no longer hold every whole number.
@@ -27,15 +26,21 @@ class Samples:
     X : array of shape (n_samples, n_features)
     y : array of shape (n_samples,)
         Whole numbers or texts, at least two different ones; or any numbers, for a regression.
-    encoding : Encoding
+    encoder : Encoder
         What made ``X`` of the table; makes features of new tables too.
+    target : str
+        Name of the target column.
+    target_place : int
+        Where it stood among the columns, from 0.
     notes : tuple of str
         What a user should know was done to the table.
     """
 
     X: FloatArray
     y: NDArray[np.generic]
-    encoding: Encoding
+    encoder: Encoder
+    target: str
+    target_place: int
     notes: tuple[str, ...] = ()
 
     @classmethod
@@ -70,26 +75,28 @@ class Samples:
         else:
             y = read_labels(table, place)
             check_classes(y, table.source)
-        encoding = Encoding.learn(table, place, missing)
-        X, _ = encoding.encode(table)
-        filled = [
-            f"filled {int(gaps.sum())} missing values of column {code.name!r} with {code.fill!r}"
-            for code in encoding.columns
-            if (gaps := table.missing(table.names.index(code.name))).any()
+        encoder = Encoder.learn(table, place, missing)
+        X, _ = encoder.features(table, place)
+        categories = [
+            f"column {column.name!r} is text and one-hot encoded as "
+            + list_names([encoder.feature_names[j] for j in features])
+            for column, features in zip(encoder.columns, encoder.places(), strict=True)
+            if column.values
         ]
-        return cls(X, y, encoding, (*encoding.notes(), *filled))
+        filled = [
+            f"filled {int(gaps.sum())} missing values of column {column.name!r} with "
+            f"{column.fill!r}"
+            for column in encoder.columns
+            if (gaps := table.missing(table.names.index(column.name))).any()
+        ]
+        return cls(X, y, encoder, table.names[place], place, (*categories, *filled))
 
     @classmethod
     def from_dataset(cls, dataset: Dataset) -> Samples:
         """Take the samples of a built-in data set."""
-        columns = tuple(ColumnCode(name) for name in dataset.feature_names)
-        encoding = Encoding(
-            columns,
-            target=dataset.target_name,
-            target_place=len(columns),
-            text_target=dataset.y.dtype.kind == "U",
-        )
-        return cls(dataset.X, dataset.y, encoding)
+        names = dataset.feature_names
+        encoder = Encoder.of_features(len(names), names)
+        return cls(dataset.X, dataset.y, encoder, dataset.target_name, len(names))
 
 
 def read_labels(table: Table, target: int, *, as_text: bool | None = None) -> NDArray[np.generic]:
@@ -105,9 +112,9 @@ def read_labels(table: Table, target: int, *, as_text: bool | None = None) -> ND
     """
     name = table.names[target]
     _refuse_missing(table, target)
-    if is_text_column(table, target) if as_text is None else as_text:
+    if table.is_text_column(target) if as_text is None else as_text:
         return table.texts(target).astype(str)
-    refuse_huge(table, target)
+    table.refuse_huge(target)
     numbers = table.numbers[:, target]
     odd = np.isnan(numbers) | (numbers != np.rint(numbers)) | (np.abs(numbers) > _LARGEST_LABEL)
     if odd.any():
@@ -122,7 +129,7 @@ def read_labels(table: Table, target: int, *, as_text: bool | None = None) -> ND
 def read_numbers(table: Table, target: int) -> FloatArray:
     """Read the numbers that a regression is to predict."""
     _refuse_missing(table, target)
-    refuse_huge(table, target)
+    table.refuse_huge(target)
     numbers = table.numbers[:, target]
     is_odd = np.isnan(numbers)
     if is_odd.any():
@@ -154,3 +161,36 @@ def _refuse_missing(table: Table, target: int) -> None:
             f"the target column {table.names[target]!r} of {table.source} has no value in "
             f"{list_rows(gaps)}: remove these rows."
         )
+
+
+def split_holdout(
+    y: NDArray[np.generic], share: float, seed: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Split samples at random so that every class gives its share to the test part.
+
+    Every class leaves at least one sample in the training part, so that small classes can be
+    learned at all.
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+    share : float
+        Part of the samples to test on, from 0 up to but not including 1.
+    seed : int
+
+    Returns
+    -------
+    train, test : arrays of int
+        Ascending row numbers.
+    """
+    if not 0.0 <= share < 1.0:
+        raise ModelError(
+            f"the test size must be at least 0 and less than 1, got {share}: give a share."
+        )
+    rng = np.random.default_rng(seed)
+    test = np.zeros(len(y), dtype=bool)
+    for label in np.unique(y):
+        members = rng.permutation(np.flatnonzero(y == label))
+        n_test = min(round(share * len(members)), len(members) - 1)
+        test[members[:n_test]] = True
+    return np.flatnonzero(~test), np.flatnonzero(test)

@@ -1,0 +1,11 @@
+"""Encoders for tests."""
+
+import numpy as np
+
+from bdnn.encoding import Encoder
+
+
+def make_encoder(shift, factor, step, scale="minmax", names=None):
+    """Numbers that are scaled."""
+    plain = Encoder.of_features(len(np.atleast_1d(shift)), names)
+    return plain.scaled_by(shift, factor, step, scale)
