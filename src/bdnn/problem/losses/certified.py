@@ -58,6 +58,11 @@ class CertifiedLoss(AbstractLoss):
         rows = samples.rows
         return cls(regions, labels[rows], samples.weight[rows], samples.grain, n_outputs)
 
+    @property
+    def input_regions(self) -> Regions:
+        """What the loss is about."""
+        return self.regions
+
     @cached_property
     def outputs(self) -> OutputLoss:
         """The paper's loss of the same samples, for what knows no regions."""

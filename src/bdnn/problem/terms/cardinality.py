@@ -23,7 +23,8 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.limits import WeightLimits
 from bdnn.problem.problem import Problem
-from bdnn.problem.terms.base import AbstractTerm, Block, Builder, Draw
+from bdnn.problem.terms.base import AbstractTerm, Draw
+from bdnn.problem.terms.builder import Block, Builder
 from bdnn.problem.terms.context import AbstractConstraint, Context, amount, sequence, whole
 from bdnn.problem.terms.weight_box import Forbid
 from bdnn.program import IndexArray
@@ -202,11 +203,8 @@ class UsedInputs(Cardinality):
 
 
 @dataclass(frozen=True, eq=False)
-class _Used:
+class _Used(Block):
     pairs: list[tuple[IndexArray, IndexArray]]
-
-    def read(self, x: FloatArray, weights: list[FloatArray]) -> None:
-        pass
 
     def lift(self, x: FloatArray) -> bool:
         for y, b in self.pairs:

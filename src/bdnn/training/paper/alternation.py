@@ -1,6 +1,6 @@
 """Problems H1 and H2 of Algorithm 1: every second layer is free, the others stay.
 
-Two ways to solve them. As programs, one per free layer, see :mod:`bdnn.mip.free_layer`; and
+Two ways to solve them. As programs, one per free layer, see :mod:`bdnn.mip.freedom`; and
 by exact one-unit moves on the units of the free layers, which is a proof too where the loss meets a
 bound of the subproblem. The moves let the activations of all layers follow, so that they see more
 than the programs do, and none of them raises the loss. They know nothing of perturbations: where
@@ -15,9 +15,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bdnn.clock import Slot
-from bdnn.mip.free_layer import FreeLayer
+from bdnn.mip.freedom import FreeLayer
 from bdnn.mip.model import DEFAULT_EPS
-from bdnn.mip.repair import repair_layer
+from bdnn.mip.repair import repair
 from bdnn.mip.robust import Robust
 from bdnn.network.activation import BoolArray
 from bdnn.network.network import Network
@@ -268,8 +268,8 @@ class ProgramSolver:
         if model.number == problem.architecture.n_layers - 1:
             outputs = outputs[:, model.units]
         if model.loss is not None and model.loss.value(outputs) > outcome.objective + 1e-6:
-            repaired = repair_layer(model, solution)
-            fitted = network if repaired is None else complete(repaired)
+            repaired = repair(model.model, solution)
+            fitted = network if repaired is None else complete(model.put(repaired))
             network = fitted if model.number > 0 or self.holds(fitted) else network
         return network
 

@@ -13,8 +13,8 @@ import numpy as np
 
 from bdnn.clock import Slot
 from bdnn.mip import NetworkModel, Robust
+from bdnn.mip.freedom import free_part
 from bdnn.mip.loss import OutputObjective
-from bdnn.mip.neighbourhood import free_part
 from bdnn.mip.repair import networks_of
 from bdnn.network.activation import BoolArray
 from bdnn.network.network import Network
