@@ -19,8 +19,7 @@ from bdnn.problem.bound import Bound
 from bdnn.problem.constant import WeightBox
 from bdnn.problem.losses.base import AbstractLoss
 from bdnn.problem.losses.output import OutputLoss
-from bdnn.problem.losses.overlaps import overlap_bound
-from bdnn.problem.regions import Regions
+from bdnn.problem.regions import Regions, overlap_bound
 from bdnn.problem.samples import IntegerArray, Samples, to_floats
 from bdnn.program import IndexArray
 
