@@ -28,7 +28,7 @@ from bdnn.estimators.samples import (
     known_labels,
 )
 from bdnn.estimators.validation import check_features
-from bdnn.mip.growth import GrowingModel
+from bdnn.mip.model import GrowingModel
 from bdnn.model import Model
 from bdnn.model_file import ModelRecord
 from bdnn.network.activation import Activation, FloatArray

@@ -9,7 +9,7 @@ from typing import Any
 from bdnn.encoding.scaling import AUTO_KINDS
 from bdnn.errors import DataError, ModelError
 from bdnn.estimators.samples import LabelledSamples
-from bdnn.mip.growth import GrowingModel
+from bdnn.mip.model import GrowingModel
 from bdnn.model import Model
 from bdnn.network.architecture import Architecture
 

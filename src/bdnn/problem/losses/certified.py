@@ -19,8 +19,7 @@ from bdnn.problem.bound import Bound
 from bdnn.problem.constant import WeightBox
 from bdnn.problem.losses.base import AbstractLoss
 from bdnn.problem.losses.output import OutputLoss
-from bdnn.problem.losses.overlaps import overlap_bound
-from bdnn.problem.regions import Regions
+from bdnn.problem.regions import Regions, overlap_bound
 from bdnn.problem.samples import IntegerArray, Samples, to_floats
 from bdnn.program import IndexArray
 
@@ -57,6 +56,11 @@ class CertifiedLoss(AbstractLoss):
         """Take samples that were kept apart; labels are those of all rows, regions of lines."""
         rows = samples.rows
         return cls(regions, labels[rows], samples.weight[rows], samples.grain, n_outputs)
+
+    @property
+    def input_regions(self) -> Regions:
+        """What the loss is about."""
+        return self.regions
 
     @cached_property
     def outputs(self) -> OutputLoss:

@@ -1,6 +1,6 @@
 """Problems H1 and H2 as programs.
 
-Without terms there is one program per free layer, see :class:`~bdnn.mip.free_layer.FreeLayer`, and
+Without terms there is one program per free layer, see :class:`~bdnn.mip.freedom.FreeLayer`, and
 one per output where outputs do not depend on each other: solvers do not find that out themselves.
 Terms tie layers together, so that with them all free layers are one program, that of the whole
 network with the rest fixed. Of every product one factor is fixed, so that it is linear, as the
@@ -18,10 +18,9 @@ import numpy as np
 
 from bdnn.clock import Slot
 from bdnn.mip import DEFAULT_EPS, NetworkModel
-from bdnn.mip.free_layer import FreeLayer
+from bdnn.mip.freedom import FreeLayer, free_part
 from bdnn.mip.loss import OutputObjective
-from bdnn.mip.neighbourhood import free_part
-from bdnn.mip.repair import networks_of, repair_layer
+from bdnn.mip.repair import networks_of, repair
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
@@ -223,8 +222,8 @@ class HalfPrograms:
             outputs = outputs[:, model.units]
         if model.loss.value(outputs) <= outcome.objective + 1e-6:
             return [network]
-        repaired = repair_layer(model, outcome.solution)
-        return [network] if repaired is None else [network, complete(repaired)]
+        repaired = repair(model.model, outcome.solution)
+        return [network] if repaired is None else [network, complete(model.put(repaired))]
 
     def _is_paired(self, layer: int) -> bool:
         """Whether one output decides for both, being the complement of the other."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bdnn.mip import NetworkModel
-from bdnn.mip.neighbourhood import free_units
+from bdnn.mip.freedom import free_units
 from bdnn.search import random_start
 from bdnn.solvers import Limits, choose_solver
 from tests.problems import random_problem
