@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bdnn.clock import Slot
-from bdnn.search.kernels import split, split_reference
+from bdnn.search.kernels import reference, split
 from bdnn.search.regression.descent import build, kick, squared, sweep
 from bdnn.search.regression.refit import refit
 from bdnn.search.regression.state import RegressionState
 from tests.problems import regression_problem
 
-BOTH = pytest.mark.parametrize("kernels", [split, split_reference], ids=["compiled", "numpy"])
+BOTH = pytest.mark.parametrize("kernels", [split, reference], ids=["compiled", "numpy"])
 
 
 @st.composite
@@ -46,7 +46,7 @@ def test_the_best_split_is_that_of_brute_force(kernels, line):
     def gain_at(point):
         on = np.where(signs > 0, point > breaks, point < breaks)
         size, *sums = moments[on].sum(axis=0)
-        return split_reference.set_gain(np.array(sums), size, total, price, rules)
+        return reference.set_gain(np.array(sums), size, total, price, rules)
 
     ends = np.unique(np.clip(breaks, max(low, -99.0), min(high, 99.0)))
     points = np.concatenate([[ends[0] - 0.5], 0.5 * (ends[1:] + ends[:-1]), [ends[-1] + 0.5]])

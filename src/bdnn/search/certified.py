@@ -18,7 +18,6 @@ from bdnn.clock import Slot
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-from bdnn.search.background import BackgroundLoad
 
 _CODES = {"linf": 0, "l1": 1, "l2": 2}
 # First temperature, in units of the wanted lead times the mass of an average sample.
@@ -154,16 +153,3 @@ def _state(balls: Balls, network: Network, wanted: float):  # type: ignore[no-un
         free=np.array([shape.thresholds == "neuron"]),
         wanted=np.array([wanted]),
     )
-
-
-def _load() -> None:
-    """Compile or load the moves on a problem of one sample."""
-    point, one = np.zeros((1, 1)), np.ones(1)
-    balls = Balls(point, point, point, one, "linf", np.zeros(1, dtype=np.intp), one)
-    shape = Architecture.create(1, 2, hidden=(1,))
-    rng = np.random.default_rng(0)
-    network = stumps(shape, balls, rng)
-    improve_worst_case(balls, network, wanted=1.0, sweeps=1, slot=Slot(), rng=rng)
-
-
-MOVES = BackgroundLoad(_load, name="bdnn-compile-certified")

@@ -17,7 +17,7 @@ from bdnn.errors import ModelError
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
-from bdnn.search.loading import load_annealing, load_moves, name_of_moves
+from bdnn.search.loading import load_moves
 from bdnn.search.objective import Objective, output_margins
 from bdnn.search.state import SearchState
 
@@ -71,9 +71,7 @@ def widen_margin(
             f"the network has architecture {network.architecture}, the problem has "
             f"{problem.architecture}: use bdnn.search.embed for a smaller network."
         )
-    load_annealing(name_of_moves(problem.architecture))
-    if "sparsity" in objective.order:
-        load_moves(name_of_moves(problem.architecture))
+    load_moves(problem.architecture, anneals=True, descends="sparsity" in objective.order)
     rng = np.random.default_rng(seed)
     order = objective.order
     best = network
@@ -98,6 +96,7 @@ def _anneal(
     on_network: Callable[[Network], object] | None,
 ) -> Network:
     state = SearchState(problem, network, objective.goal(problem))
+    state.keep_terms(rng)
     s = state.arrays
     if "sparsity" in objective.order:
         # Weights that were removed for an earlier objective stay removed.
@@ -187,14 +186,14 @@ def _remove_weights(
     """Set weights to zero in random order, then move along plateaus and try the others again."""
     earlier = Objective(objective.order[:-1], objective.wanted_margin)
     state = SearchState(problem, network, earlier.goal(problem))
+    state.keep_terms(rng)
     s = state.arrays
-    has_zero = np.repeat([kind.zero for kind in problem.architecture.weights], np.diff(s.weight_at))
     limit, best = earlier.key(problem, network), network
     size = max(1, _CALL_WORK // max(1, s.sums.shape[1] * int(s.widths.max())))
     futile = 0
     while futile < _FUTILE_ROUNDS:
         before = np.count_nonzero(s.weights)
-        positions = rng.permutation(np.flatnonzero((s.weights != 0.0) & has_zero))
+        positions = rng.permutation(state.removable())
         for first in range(0, len(positions), size):
             if slot.is_over():
                 return best

@@ -13,7 +13,6 @@ import numpy as np
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-from bdnn.problem.limits import UNLIMITED
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.search.kernels.arrays import (
@@ -25,6 +24,7 @@ from bdnn.search.kernels.arrays import (
     Levels,
     MoveLimits,
 )
+from bdnn.search.limits import drawn_limits, free_limits, must_differ, projected
 
 # Distance from the outermost sum to the threshold of a unit that is constant on the data.
 _CLEARANCE = 0.5
@@ -39,7 +39,9 @@ class SearchState:
     network : Network
         Where the search starts.
     goal : array, optional
-        What the cost is made of, see :class:`bdnn.search.objective.Goal`; the loss by default.
+        What the cost is made of, see :meth:`bdnn.search.Objective.goal`; the loss by default.
+    limits : MoveLimits, optional
+        By default whatever the weight sets allow.
 
     Attributes
     ----------
@@ -48,13 +50,17 @@ class SearchState:
     levels : Levels or None
         What they need besides where some units have more than two values.
     limits : MoveLimits
-        What they may do to weights; by default whatever the weight sets allow.
+        What they may do to weights.
     paired : bool
         Whether one output stands for two classes.
     """
 
     def __init__(
-        self, problem: Problem[OutputLoss], network: Network, goal: FloatArray | None = None
+        self,
+        problem: Problem[OutputLoss],
+        network: Network,
+        goal: FloatArray | None = None,
+        limits: MoveLimits | None = None,
     ) -> None:
         shape = problem.architecture
         self.problem = problem
@@ -89,7 +95,8 @@ class SearchState:
         if goal is not None:
             self.arrays.goal[:] = goal
         self.levels = _levels(shape) if self.arrays.thresholds.shape[1] > 1 else None
-        self.limits = _free_limits(shape, widths, paired=self.paired)
+        free = free_limits(shape, widths, paired=self.paired)
+        self.limits = self._allowed = free if limits is None else limits
         self.load(network)
 
     @property
@@ -172,12 +179,35 @@ class SearchState:
 
         try_zero(self.arrays, self.levels, self.limits, positions, tolerance)
 
+    def keep_terms(self, rng: np.random.Generator) -> bool:
+        """Draw limits that keep all terms about weights and move the weights into them.
+
+        False where there are none.
+        """
+        if not self.problem.terms:
+            return True
+        limits = drawn_limits(self.problem, self.to_network(), rng, paired=self.paired)
+        if limits is None:
+            return False
+        s = self.arrays
+        self.limits = self._allowed = limits
+        must = must_differ(limits, self.problem.architecture, s.weight_at)
+        s.weights[:] = projected(s.weights, limits, must, s.widths, rng)
+        self.refresh()
+        return True
+
+    def removable(self) -> IntArray:
+        """Places of the weights that could be set to 0."""
+        s = self.arrays
+        must = must_differ(self._allowed, self.problem.architecture, s.weight_at)
+        return np.flatnonzero((s.weights != 0.0) & ~must)
+
     def freeze_zeros(self) -> None:
-        """Let weights that are 0 stay so, and no others; only for limits that are free."""
-        is_zero = self.arrays.weights == 0.0
-        free = _free_limits(self.problem.architecture, self.arrays.widths, paired=self.paired)
-        self.limits.low[:] = np.where(is_zero, 0.0, free.low)
-        self.limits.high[:] = np.where(is_zero, 0.0, free.high)
+        """Let weights that are 0 stay so, and no others."""
+        is_zero, free = self.arrays.weights == 0.0, self._allowed
+        self.limits = free._replace(
+            low=np.where(is_zero, 0.0, free.low), high=np.where(is_zero, 0.0, free.high)
+        )
 
     def snapshot(self) -> tuple[FloatArray, FloatArray]:
         """Copy weights and thresholds."""
@@ -240,27 +270,6 @@ def _levels(shape: Architecture) -> Levels:
         offsets=offsets,
         fixed=np.array([rule.thresholds is not None for rule in rules]),
     )
-
-
-def _free_limits(shape: Architecture, widths: IntArray, *, paired: bool) -> MoveLimits:
-    """What weight sets allow, on the outputs that a search has."""
-    largest = [
-        np.inf if has_free_scale(shape, k) else float(kind.limit)
-        for k, kind in enumerate(shape.weights)
-    ]
-    high = np.repeat(largest, widths[1:] * widths[:-1])
-    most = np.full((2, shape.n_layers), UNLIMITED, dtype=np.int64)
-    return MoveLimits(-high, high, most, UNLIMITED, 2 if paired else 1)
-
-
-def has_free_scale(shape: Architecture, k: int) -> bool:
-    """Whether multiplying a unit of layer ``k`` by a positive number changes nothing else."""
-    rule = shape.activation_of(k)
-    if shape.weights[k].integer or shape.thresholds == "layer":
-        return False
-    if shape.thresholds == "zero":
-        return not rule.offsets.any()
-    return rule.thresholds is None or rule.n_thresholds == 1
 
 
 def _middle(sums: FloatArray, threshold: float, low: float, high: float) -> float:

@@ -8,7 +8,7 @@ merit
 
 is constant between the breakpoints ``(threshold - a_i) / h_i``: sorting them and adding the jumps
 from left to right visits every value that ``f`` takes, see :mod:`bdnn.search.kernels.intervals`.
-``line_reference`` says the same in plain numpy.
+``reference`` says the same in plain numpy.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ import numpy as np
 
 from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.compiled import compiled
-from bdnn.search.kernels.intervals import best_interval
-from bdnn.search.kernels.sorting import sorted_order
+from bdnn.search.kernels.intervals import best_interval, sorted_order
 
 # An interval that no breakpoint bounds has no natural width; weights are of size one.
 _END_WIDTH = 1.0

@@ -27,8 +27,7 @@ from bdnn.search.kernels.backend import (
     unit_task,
 )
 from bdnn.search.moves.improve import shuffled
-from bdnn.search.moves.room import layer_at, nonzeros, room_of
-from bdnn.search.moves.thresholds import best_thresholds, put
+from bdnn.search.moves.unit import best_thresholds, layer_at, nonzeros, put, room_of
 
 # Continuous weights and thresholds move by up to this much at once.
 _REACH = 0.5

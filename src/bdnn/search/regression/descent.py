@@ -23,7 +23,6 @@ from bdnn.problem.problem import Problem
 from bdnn.search.regression.refit import refit
 from bdnn.search.regression.state import RegressionState
 from bdnn.search.regression.unit import Unit, UnitSearch
-from bdnn.search.starts.simple import nearest_weights
 
 _PROPOSALS, _LATER_PROPOSALS = 8, 3
 # Features below a unit that are tried by themselves.
@@ -91,7 +90,7 @@ def draw(problem: Problem[DistanceLoss], rng: np.random.Generator) -> Network:
     shape = problem.architecture
     values, weights, thresholds = problem.inputs, [], []
     for units, kind in zip(shape.hidden, shape.weights, strict=False):
-        W = nearest_weights(rng.uniform(-1.0, 1.0, (units, values.shape[1])), kind)
+        W = kind.nearest(kind.limit * rng.uniform(-1.0, 1.0, (units, values.shape[1])))
         t = np.zeros(units)
         if shape.thresholds == "neuron":
             # Through a random input each.

@@ -10,7 +10,6 @@ import numpy as np
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import WeightSet
 from bdnn.search.kernels.backend import best_split, set_gain
-from bdnn.search.starts.simple import nearest_weights
 
 # Coordinates of a unit that one visit tries, and features that a proposal looks at.
 _MOST_COORDINATES = 64
@@ -121,14 +120,14 @@ class UnitSearch:
             slopes = np.where(slopes, np.sign(slopes) * np.maximum(np.abs(slopes), least), 0.0)
         direction = np.zeros(n_features)
         direction[columns] = slopes
-        weights = nearest_weights(direction, self.kind)
+        weights = self.kind.nearest(direction * self.kind.limit)
         return self.place(weights) if weights.any() else None
 
     def single(self, j: int) -> Unit:
         """Make a unit of one feature."""
         weights = np.zeros(len(self.values))
         weights[j] = float(self.kind.limit)
-        return self.place(weights if self.kind.zero else nearest_weights(weights, self.kind))
+        return self.place(self.kind.nearest(weights))
 
     def _integer_tries(self, unit: Unit, j: int) -> list[Unit]:
         """Make the unit with other values of one weight, each with its best threshold."""

@@ -16,10 +16,10 @@ from bdnn.network.network import Network
 from bdnn.parallel import run_tasks
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
-from bdnn.search.constrained import search_within, with_allowed_weights
 from bdnn.search.descent import descend
 from bdnn.search.margin import widen_margin
 from bdnn.search.starts import make_start, random_start
+from bdnn.search.walk import search_within, with_allowed_weights
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
 from bdnn.training.paper.alternation import (

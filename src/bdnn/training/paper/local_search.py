@@ -22,8 +22,7 @@ from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.problem.samples import Samples
 from bdnn.problem.terms.context import is_whole
-from bdnn.search.constrained import MOVES
-from bdnn.search.warm_up import wait_until_ready
+from bdnn.search.loading import wait_until_ready
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
 from bdnn.training.base import AbstractMethod
@@ -138,7 +137,7 @@ class LocalSearch(AbstractMethod):
             return None
         if (needs_moves or is_constrained) and not wait_until_ready(slot):
             return None
-        if is_constrained and self.start == "search" and not MOVES.wait(slot):
+        if is_constrained and self.start == "search" and not wait_until_ready(slot):
             return None
         share = 1.0 - _POLISH_SHARE if self.polish else 1.0
         slot = recorder.slot("local", share * slot.remaining, until_close=False)

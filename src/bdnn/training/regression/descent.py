@@ -14,9 +14,9 @@ from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.network.network import Network
 from bdnn.problem.losses.distance import DistanceLoss
 from bdnn.problem.problem import Problem
+from bdnn.search.loading import wait_for_regression
 from bdnn.search.regression.descent import build, check_architecture, draw, kick, sweep
 from bdnn.search.regression.refit import refit
-from bdnn.search.warm_up import wait_for_regression
 from bdnn.solvers.base import AbstractSolver
 from bdnn.training.limits import is_number
 from bdnn.training.regression.base import RegressionMethod, RegressionRun

@@ -15,11 +15,12 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
-from bdnn.search.constrained import MOVES, search_within
 from bdnn.search.descent import descend
 from bdnn.search.embedding import embed
+from bdnn.search.loading import wait_until_ready
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import default_margin
+from bdnn.search.walk import search_within
 from bdnn.training.choice import clearly_best
 from bdnn.training.paper.splitting.judging import Candidate, part_of, some_rows
 from bdnn.training.recipes import noisy_gradients
@@ -149,7 +150,7 @@ def _searched_within(
     rows = np.union1d(some_rows(problem, _MOST_INPUTS, rng), problem.needed_lines)
     slot = recorder.slot("polish", seconds, until_close=False)
     found: list[Network] = []
-    if MOVES.wait(slot):
+    if wait_until_ready(slot):
         search_within(
             problem.subset(rows),
             network,
