@@ -157,7 +157,8 @@ def test_sums_and_merits_are_the_same_compiled(m, n, data):
     gains = data.draw(arrays((m,), gains_on_grid))
     sums = line.combine(H, w, 0.5)
     assert (sums == reference.combine(H, w, 0.5)).all()
-    assert line.merit_of(sums, 0.25, gains) == reference.merit_of(sums, 0.25, gains)
+    unit = sums, np.array([0.25]), gains[None]
+    assert line.level_merit(*unit) == reference.level_merit(*unit)
 
 
 @given(st.integers(1, 40), st.data(), dyadic.filter(bool))

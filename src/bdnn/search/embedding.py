@@ -18,7 +18,7 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.expansion import from_twin
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
-from bdnn.problem.problem import Problem
+from bdnn.problem.problem import AnyLoss, Problem
 
 
 def embed(network: Network, architecture: Architecture) -> Network:
@@ -69,7 +69,7 @@ def shallow_problem(problem: Problem[OutputLoss]) -> Problem[OutputLoss] | None:
     return Problem(shallow, problem.samples, problem.loss)
 
 
-def of_steps(problem: Problem[OutputLoss]) -> Problem[OutputLoss]:
+def of_steps(problem: Problem[AnyLoss]) -> Problem[AnyLoss]:
     """The same problem for networks of steps."""
     return replace(problem, architecture=replace(problem.architecture, activations=()))
 

@@ -102,22 +102,42 @@ def must_differ(limits: MoveLimits, shape: Architecture, weight_at: IntArray) ->
     return np.asarray((limits.low > 0.0) | (limits.high < 0.0) | ~has_zero)
 
 
-def projected(
+def projected(problem: Problem[Any], network: Network, rng: np.random.Generator) -> Network:
+    """Move a network's weights to where terms about weights let them be, if they can be moved.
+
+    Terms about outputs may still be broken.
+    """
+    if not problem.terms or problem.is_feasible(network):
+        return network
+    limits = drawn_limits(problem, network, rng, paired=False)
+    if limits is None:
+        return network
+    shape = problem.architecture
+    widths = np.array(shape.widths)
+    flat = np.concatenate([W.ravel() for W in network.weights])
+    moved = into_limits(flat, limits, shape, widths, rng)
+    parts = np.split(moved, np.cumsum(widths[1:] * widths[:-1])[:-1])
+    weights = [part.reshape(W.shape) for part, W in zip(parts, network.weights, strict=True)]
+    return Network(shape, tuple(weights), network.thresholds)
+
+
+def into_limits(
     weights: FloatArray,
     limits: MoveLimits,
-    must: BoolArray,
+    shape: Architecture,
     widths: IntArray,
     rng: np.random.Generator,
 ) -> FloatArray:
     """Move weights into their bounds and drop the smallest ones beyond the numbers.
 
-    ``widths`` are those of the layers, inputs first; weights that ``must`` differ from 0 stay.
+    ``widths`` are those of the layers that a search has, inputs first.
     """
     kept = np.clip(weights, limits.low, limits.high)
     ends = np.concatenate(([0], np.cumsum(widths[1:] * widths[:-1])))
     copies = np.ones(len(widths) - 1, dtype=np.int64)
     copies[-1] = limits.copies
-    order = np.abs(kept) + 0.5 * rng.random(len(kept)) + 1e6 * must
+    # A weight that must not be zero is dropped last.
+    order = np.abs(kept) + 0.5 * rng.random(len(kept)) + 1e6 * must_differ(limits, shape, ends)
     for k, (first, last) in enumerate(pairwise(ends)):
         for at in range(first, last, widths[k]):
             unit = slice(at, at + widths[k])

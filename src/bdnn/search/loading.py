@@ -117,7 +117,7 @@ def _search(activation: str) -> None:
 
 
 def _search_numbers() -> None:
-    from bdnn.search.regression.descent import build, sweep
+    from bdnn.search.regression import build, sweep
 
     rng = np.random.default_rng(0)
     X, y = np.arange(8.0).reshape(4, 2), np.arange(4.0)[:, None] % 3

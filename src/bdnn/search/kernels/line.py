@@ -150,16 +150,6 @@ def combine(H: FloatArray, w: FloatArray, offset: float) -> FloatArray:
 
 
 @compiled
-def merit_of(sums: FloatArray, threshold: float, gains: FloatArray) -> float:
-    """Merit of a unit: the gains of the inputs where it is on."""
-    total = 0.0
-    for i in range(len(sums)):
-        if sums[i] >= threshold:
-            total += gains[i]
-    return total
-
-
-@compiled
 def level_merit(sums: FloatArray, thresholds: FloatArray, gains: FloatArray) -> float:
     """Merit of a unit: the gains of the thresholds that every input reaches."""
     total = 0.0

@@ -135,11 +135,6 @@ def combine(H: FloatArray, w: FloatArray, offset: float) -> FloatArray:
     return sums
 
 
-def merit_of(sums: FloatArray, threshold: float, gains: FloatArray) -> float:
-    """Merit of a unit: the gains of the inputs where it is on."""
-    return float(gains[sums >= threshold].sum())
-
-
 def level_merit(sums: FloatArray, thresholds: FloatArray, gains: FloatArray) -> float:
     """Merit of a unit: the gains of the thresholds that every input reaches."""
     return float(gains[sums >= thresholds[: len(gains), None]].sum())
@@ -241,6 +236,12 @@ def output_costs(s: Arrays, shift: FloatArray, cost: FloatArray) -> None:
     rows = layer_rows(s, len(s.widths) - 2)
     loss, error, hinge, wanted, first = s.goal
     scores = s.sums[rows] + shift - s.thresholds[rows, :1]
+    if len(s.targets.weight):
+        group = np.repeat(np.arange(len(cost)), np.diff(s.targets.first))
+        errors = np.abs(scores[:, group] - s.targets.values)
+        sizes = s.targets.price @ (errors**2 if s.targets.is_squared else errors)
+        cost[:] = np.bincount(group, s.targets.weight * sizes, minlength=len(cost))
+        return
     on = scores >= 0.0
     cost[:] = loss * np.where(on, s.cost_on, s.cost_off).sum(axis=0)
     if error == 0.0 and hinge == 0.0:

@@ -164,6 +164,7 @@ def _random_levels(
 def drawn_thresholds(
     sums: FloatArray, shape: Architecture, k: int, rng: np.random.Generator
 ) -> FloatArray:
+    """Thresholds of layer ``k`` at random sums of shape (n_inputs, units)."""
     rule, units = shape.activation_of(k), sums.shape[1]
     if shape.thresholds == "zero":
         return np.tile(rule.offsets, (units, 1))
