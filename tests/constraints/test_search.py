@@ -13,8 +13,8 @@ from bdnn.clock import Slot
 from bdnn.constraints import DemographicParity, Monotone, MustClassify, Sparsity
 from bdnn.errors import NoSolutionError
 from bdnn.problem.terms.monotone import path_signs
-from bdnn.search.constrained import search_within
 from bdnn.search.starts import make_start
+from bdnn.search.walk import search_within
 from bdnn.training import Auto, Descent, Exact
 from bdnn.training.limits import Budget
 from tests.constraints.asking import constrain

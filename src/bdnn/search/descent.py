@@ -21,7 +21,7 @@ from bdnn.network.network import Network
 from bdnn.parallel import run_tasks
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
-from bdnn.search.loading import load_annealing, load_moves, name_of_moves
+from bdnn.search.loading import load_moves
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import Objective
 from bdnn.search.starts import Start, make_start
@@ -117,9 +117,7 @@ def descend(
             f"restarts and max_sweeps must be positive, got {restarts} and {max_sweeps}: raise "
             "them."
         )
-    load_moves(name_of_moves(problem.architecture))
-    if objective.order[0] != "loss":
-        load_annealing(name_of_moves(problem.architecture))
+    load_moves(problem.architecture, anneals=objective.order[0] != "loss")
     root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     share = 1.0 if len(objective.order) == 1 else 0.75
     board = _Board(problem, target, slot.part(share), max_sweeps, on_network)
@@ -202,7 +200,9 @@ class _Board:
 
     def report(self, network: Network, index: int) -> None:
         """Take note of a restart's new best network."""
-        loss = float(self.problem.value(network))
+        if not self.problem.is_feasible(network):
+            return
+        loss = float(self.problem.objective(network))
         with self.lock:
             if not self.history or loss < self.history[-1][1]:
                 self.history.append((self.elapsed, loss))
@@ -248,7 +248,9 @@ def _restart(
     goal = objective.goal(problem, until=objective.order[0])
     if len(problem.inputs) > LARGE and not isinstance(start, Network):
         network = _descend_on_part(problem, network, goal, rng, board)
-    walk = Walk(SearchState(problem, network, goal), rng, board.slot)
+    state = SearchState(problem, network, goal)
+    state.keep_terms(rng)
+    walk = Walk(state, rng, board.slot)
     if index > 0 and isinstance(start, Network):
         walk.kick(strength=1 + walk.n_kickable // 3)
     board.report(walk.best_network, index)

@@ -27,8 +27,9 @@ from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.problem.samples import Samples
 from bdnn.robustness.surroundings import Surroundings
-from bdnn.search.certified import MOVES, Balls, improve_worst_case, stumps
+from bdnn.search.certified import Balls, improve_worst_case, stumps
 from bdnn.search.embedding import embed
+from bdnn.search.loading import wait_for_worst_case
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
 from bdnn.training.base import AbstractMethod
@@ -152,7 +153,7 @@ class Certified(AbstractMethod):
     ) -> tuple[str, list[Network]]:
         """Anneal from new starts until proven, out of time, or more time has stopped paying."""
         slot = recorder.slot(_PHASE, seconds)
-        if not MOVES.wait(recorder.slot("load", seconds, until_close=False)):
+        if not wait_for_worst_case(recorder.slot("load", seconds, until_close=False)):
             return "time limit", []
         shape = recorder.problem.architecture
         # Deeper layers copy the first one, so that it must not be wider than they are.

@@ -20,10 +20,10 @@ from bdnn.network.network import Network
 from bdnn.parallel import run_tasks
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
-from bdnn.search.constrained import MOVES, search_within, with_allowed_weights
 from bdnn.search.descent import descend
+from bdnn.search.loading import wait_until_ready
 from bdnn.search.starts import make_start, random_start
-from bdnn.search.warm_up import wait_until_ready
+from bdnn.search.walk import search_within, with_allowed_weights
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
 from bdnn.training.paper.construction import robust_start
@@ -91,7 +91,7 @@ class Alternate:
                 "the subproblems are too large to be handed to a solver in this time, so that "
                 "only a constant network or the start is returned: use method 'data_splitting'",
             )
-        if needs_moves and not (wait_until_ready(slot) and (not problem.terms or MOVES.wait(slot))):
+        if needs_moves and not wait_until_ready(slot):
             message = "the compiled search was not loaded when its time was over"
             return run.end("time limit", message)
         has_programs = is_readable and self.subproblems != "search"

@@ -23,7 +23,7 @@ from bdnn.mip import DEFAULT_EPS, Robust
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.program import IndexArray
-from bdnn.search.warm_up import wait_until_ready
+from bdnn.search.loading import wait_until_ready
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
 from bdnn.training.base import AbstractMethod

@@ -24,7 +24,6 @@ from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.program import IndexArray
-from bdnn.search.constrained import begin
 from bdnn.search.kernels.arrays import PER_LAYER
 from bdnn.search.state import SearchState
 from bdnn.training.paper.clusters import joint_loss, numbered
@@ -175,11 +174,8 @@ class Halves:
         """
         problem = self.problem
         state = SearchState(problem, network)
-        if problem.terms:
-            begun = begin(problem, network, rng)
-            if begun is None:
-                return network
-            state, _ = begun
+        if not state.keep_terms(rng):
+            return network
         s = state.arrays
         n_inputs = s.sums.shape[1]
         best, best_cost, quiet = state.snapshot(), state.cost, 0

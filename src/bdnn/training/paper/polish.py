@@ -20,11 +20,12 @@ from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.program import IndexArray
-from bdnn.search.constrained import MOVES, search_within
 from bdnn.search.descent import descend
 from bdnn.search.embedding import embed
+from bdnn.search.loading import wait_until_ready
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import default_margin
+from bdnn.search.walk import search_within
 from bdnn.training.choice import clearly_best
 from bdnn.training.paper.epoch import Candidate
 from bdnn.training.recipes import noisy_gradients
@@ -218,7 +219,7 @@ def _searched_within(
     """Better and better networks that keep the constraints, the best one first."""
     rows = np.union1d(some_rows(problem, _MOST_INPUTS, rng), problem.needed_lines)
     found: list[Network] = []
-    if MOVES.wait(slot):
+    if wait_until_ready(slot):
         search_within(
             problem.subset(rows),
             network,

@@ -10,7 +10,6 @@ import numpy as np
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import WeightSet
 from bdnn.search.kernels.backend import best_split, set_gain
-from bdnn.search.starts.simple import nearest_weights
 
 # Coordinates of a unit that one visit tries, and features that a proposal looks at.
 _MOST_COORDINATES = 64
@@ -48,6 +47,10 @@ class UnitSearch:
     free : bool
         Whether the unit has a threshold of its own; otherwise it is 0.
     rng : numpy.random.Generator
+    low, high : arrays of shape (n_features,)
+        Limits of the weights.
+    room : int
+        How many weights may differ from 0.
     """
 
     values: FloatArray
@@ -57,6 +60,9 @@ class UnitSearch:
     kind: WeightSet
     free: bool
     rng: np.random.Generator
+    low: FloatArray
+    high: FloatArray
+    room: int
 
     def place(self, weights: FloatArray, sums: FloatArray | None = None) -> Unit:
         """Give weights their best threshold."""
@@ -81,6 +87,9 @@ class UnitSearch:
         n_features = len(self.values)
         chosen = self.rng.permutation(n_features)[:_MOST_COORDINATES]
         for j in chosen:
+            is_full = np.count_nonzero(unit.weights) >= self.room
+            if self.low[j] == self.high[j] or (is_full and unit.weights[j] == 0.0):
+                continue
             tries = self._integer_tries if self.kind.integer else self._line_tries
             for other in tries(unit, int(j)):
                 if other.gain > unit.gain + _LEAST * abs(unit.gain):
@@ -121,14 +130,23 @@ class UnitSearch:
             slopes = np.where(slopes, np.sign(slopes) * np.maximum(np.abs(slopes), least), 0.0)
         direction = np.zeros(n_features)
         direction[columns] = slopes
-        weights = nearest_weights(direction, self.kind)
+        weights = self._allowed(direction)
         return self.place(weights) if weights.any() else None
 
     def single(self, j: int) -> Unit:
         """Make a unit of one feature."""
         weights = np.zeros(len(self.values))
-        weights[j] = float(self.kind.limit)
-        return self.place(weights if self.kind.zero else nearest_weights(weights, self.kind))
+        weights[j] = 1.0 if self.high[j] > 0.0 else -1.0
+        return self.place(self._allowed(weights))
+
+    def _allowed(self, direction: FloatArray) -> FloatArray:
+        """Weights within all limits that are nearest to a direction of length 1."""
+        weights = np.clip(self.kind.nearest(direction * self.kind.limit), self.low, self.high)
+        if np.count_nonzero(weights) > self.room:
+            must = (self.low > 0.0) | (self.high < 0.0)
+            order = np.argsort(-np.abs(weights) - 1e6 * must, kind="stable")
+            weights[order[self.room :]] = 0.0
+        return np.asarray(weights)
 
     def _integer_tries(self, unit: Unit, j: int) -> list[Unit]:
         """Make the unit with other values of one weight, each with its best threshold."""
@@ -137,6 +155,7 @@ class UnitSearch:
         if len(values) > 5:
             near = {now - 1.0, now + 1.0, 0.0, -now, float(self.rng.choice(values))}
             values = np.array([v for v in sorted(near) if abs(v) <= self.kind.limit])
+        values = values[(values >= self.low[j]) & (values <= self.high[j])]
         return [self._moved(unit, j, float(value)) for value in values if value != now]
 
     def _moved(self, unit: Unit, j: int, value: float) -> Unit:
@@ -155,11 +174,12 @@ class UnitSearch:
         breaks = (unit.threshold - unit.sums[moving]) / h[moving]
         left = np.where(moving, h < 0.0, unit.sums >= unit.threshold)
         base = self.moments[left].sum(axis=0)
-        low, high = -1.0 - unit.weights[j], 1.0 - unit.weights[j]
-        step, gain = self._split(breaks, signs, self.moments[moving], base, low, high)
+        low, high = max(-1.0, self.low[j]), min(1.0, self.high[j])
+        now = unit.weights[j]
+        step, gain = self._split(breaks, signs, self.moments[moving], base, low - now, high - now)
         if not gain > unit.gain:
             return []
-        return [self._moved(unit, j, float(np.clip(unit.weights[j] + step, -1.0, 1.0)))]
+        return [self._moved(unit, j, float(np.clip(now + step, low, high)))]
 
     def _split(
         self,

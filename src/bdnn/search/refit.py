@@ -7,6 +7,10 @@ rounded and improved along coordinates, which need not find the best of all.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, eye_array, hstack, vstack
@@ -27,47 +31,60 @@ _LARGEST_PROGRAM = 200_000
 
 def refit(problem: Problem[DistanceLoss], network: Network) -> Network:
     """Fit the last layer anew; the result is never worse than the network itself."""
-    values = _last_inputs(problem, network)
-    W, bias = fit_outputs(problem, values, network.weights[-1])
-    fitted = with_outputs(network, W, bias)
-    if not problem.is_feasible(fitted):
-        fitted = with_outputs(network, *_fit_support(problem, values, network.weights[-1]))
-    return fitted if problem.value(fitted) < problem.value(network) else network
+    values = problem.inputs
+    if problem.architecture.hidden:
+        values = network.activations(problem.inputs)[-2].astype(float)
+    best, least = network, merit(problem, network)
+    for keeps_zeros in (False, True):
+        W, bias = fit_outputs(problem, values, network.weights[-1], keeps_zeros=keeps_zeros)
+        fitted = Network(
+            network.architecture, (*network.weights[:-1], W), (*network.thresholds[:-1], -bias)
+        )
+        if (now := merit(problem, fitted)) < least:
+            best, least = fitted, now
+        if problem.is_feasible(fitted):
+            break
+    return best
 
 
-def _fit_support(
-    problem: Problem[DistanceLoss], values: FloatArray, start: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Fit only the weights that are not 0, every output above its own inputs."""
-    used = start != 0.0
-    rows = [fit_outputs(problem, values * mask, start)[0][k] for k, mask in enumerate(used)]
-    W = np.where(used, np.array(rows), 0.0)
-    if problem.architecture.thresholds == "zero":
-        return W, np.zeros(len(W))
-    return W, problem.loss.best_shift(problem.architecture, values @ W.T)
-
-
-def with_outputs(network: Network, W: FloatArray, bias: FloatArray) -> Network:
-    """Replace the last layer."""
-    return Network(
-        network.architecture,
-        (*network.weights[:-1], W),
-        (*network.thresholds[:-1], -bias),
-    )
+def merit(problem: Problem[DistanceLoss], network: Network) -> float | Fraction:
+    """Objective of a network, infinite where it breaks a term."""
+    return problem.objective(network) if problem.is_feasible(network) else np.inf
 
 
 def fit_outputs(
-    problem: Problem[DistanceLoss], values: FloatArray, start: FloatArray
+    problem: Problem[DistanceLoss],
+    values: FloatArray,
+    start: FloatArray,
+    *,
+    keeps_zeros: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
-    """Weights and biases of the outputs above inputs of shape (n_inputs, width)."""
-    kind = problem.architecture.weights[-1]
-    if problem.loss.kind == "absolute":
-        W = _least_absolute(problem, values, kind, start)
-    else:
-        W = _least_squares(problem, values, kind, start)
-    if problem.architecture.thresholds == "zero":
+    """Weights and biases of the outputs above inputs of shape (n_inputs, width).
+
+    Weights lie within the bounds that terms give them; with ``keeps_zeros`` those that are 0 at the
+    start stay so.
+    """
+    shape, limits = problem.architecture, problem.weight_limits
+    low, high = limits.low[-1], limits.high[-1]
+    if keeps_zeros:
+        low, high = np.where(start == 0.0, 0.0, low), np.where(start == 0.0, 0.0, high)
+    fit = _least_absolute if problem.loss.kind == "absolute" else _least_squares
+    W = fit(problem, values, start, _Box(shape.weights[-1], low, high))
+    if shape.thresholds == "zero":
         return W, np.zeros(len(W))
-    return W, problem.loss.best_shift(problem.architecture, values @ W.T)
+    return W, problem.loss.best_shift(shape, values @ W.T)
+
+
+@dataclass(frozen=True, eq=False)
+class _Box:
+    """Weights that outputs may have: a set, between bounds."""
+
+    kind: WeightSet
+    low: FloatArray
+    high: FloatArray
+
+    def nearest(self, weights: FloatArray, places: Any) -> FloatArray:
+        return np.clip(self.kind.nearest(weights), self.low[places], self.high[places])
 
 
 def has_own_bias(problem: Problem[DistanceLoss]) -> bool:
@@ -76,14 +93,8 @@ def has_own_bias(problem: Problem[DistanceLoss]) -> bool:
     return shape.thresholds == "neuron" or (shape.thresholds == "layer" and shape.n_outputs == 1)
 
 
-def _last_inputs(problem: Problem[DistanceLoss], network: Network) -> FloatArray:
-    if not problem.architecture.hidden:
-        return problem.inputs
-    return network.activations(problem.inputs)[-2].astype(float)
-
-
 def _least_squares(
-    problem: Problem[DistanceLoss], values: FloatArray, kind: WeightSet, start: FloatArray
+    problem: Problem[DistanceLoss], values: FloatArray, start: FloatArray, box: _Box
 ) -> FloatArray:
     weight = problem.loss.weight  # inputs and samples are the same for squared losses
     targets = problem.loss.targets
@@ -99,23 +110,25 @@ def _least_squares(
     found = np.empty_like(free)
     for row in range(len(free)):
         options = [free[row], start[row]]
-        fitted = [_in_box(gram, right[:, row], option, kind) for option in options]
+        fitted = [_in_box(gram, right[:, row], option, box, row) for option in options]
         merits = [2 * right[:, row] @ a - a @ gram @ a for a in fitted]
         found[row] = fitted[int(np.argmax(merits))]
     return found
 
 
-def _in_box(gram: FloatArray, right: FloatArray, start: FloatArray, kind: WeightSet) -> FloatArray:
-    """Improve weights of the set along coordinates until none moves."""
-    a = _nearest(start, kind)
-    if not kind.integer and np.array_equal(a, start):
+def _in_box(
+    gram: FloatArray, right: FloatArray, start: FloatArray, box: _Box, row: int
+) -> FloatArray:
+    """Improve the weights of one output along coordinates until none moves."""
+    a = box.nearest(start, row)
+    if not box.kind.integer and np.array_equal(a, start):
         return a
     diagonal = np.diag(gram)
     slope = right - gram @ a
     for _ in range(_SWEEPS):
         moved = 0.0
         for j in np.flatnonzero(diagonal > 0):
-            wanted = _nearest(a[j : j + 1] + slope[j] / diagonal[j], kind)[0]
+            wanted = box.nearest(a[j] + slope[j] / diagonal[j], (row, j))
             change = wanted - a[j]
             if change:
                 a[j] = wanted
@@ -126,24 +139,16 @@ def _in_box(gram: FloatArray, right: FloatArray, start: FloatArray, kind: Weight
     return a
 
 
-def _nearest(weights: FloatArray, kind: WeightSet) -> FloatArray:
-    """Nearest weights of the set."""
-    if not kind.integer:
-        return np.clip(weights, -kind.limit, kind.limit)
-    nearest = np.clip(np.rint(weights), -kind.limit, kind.limit)
-    return nearest if kind.zero else np.where(weights < 0, -1.0, 1.0)
-
-
 def _least_absolute(
-    problem: Problem[DistanceLoss], values: FloatArray, kind: WeightSet, start: FloatArray
+    problem: Problem[DistanceLoss], values: FloatArray, start: FloatArray, box: _Box
 ) -> FloatArray:
     """Improve weights along coordinates, and by a linear program where they are continuous."""
     rows = values[problem.loss.group]
     found = start.copy()
     for row, y in enumerate(problem.loss.targets.T):
-        found[row] = _by_medians(problem, rows, y, start[row], kind)
-        if not kind.integer and rows.size <= _LARGEST_PROGRAM:
-            found[row] = _by_program(problem, rows, y, kind, found[row])
+        found[row] = _by_medians(problem, rows, y, start[row], box, row)
+        if not box.kind.integer and rows.size <= _LARGEST_PROGRAM:
+            found[row] = _by_program(problem, rows, y, found[row], box, row)
     return found
 
 
@@ -152,10 +157,11 @@ def _by_medians(
     rows: FloatArray,
     y: FloatArray,
     start: FloatArray,
-    kind: WeightSet,
+    box: _Box,
+    row: int,
 ) -> FloatArray:
     """Move one weight after the other, and the bias, to where the absolute loss is least."""
-    a, weight = _nearest(start, kind), problem.loss.weight
+    a, weight = box.nearest(start, row), problem.loss.weight
     bias = 0.0
     for _ in range(_MEDIAN_SWEEPS):
         left = y - rows @ a - bias
@@ -169,7 +175,7 @@ def _by_medians(
                 continue
             h = rows[on, j]
             best = a[j] + weighted_median(left[on] / h, weight[on] * np.abs(h))
-            options = _nearest(np.array([np.floor(best), np.ceil(best), best]), kind)
+            options = box.nearest(np.array([np.floor(best), np.ceil(best), best]), (row, j))
             costs = np.abs(left[on] - (options[:, None] - a[j]) * h) @ weight[on]
             wanted = options[int(np.argmin(costs))]
             left[on] -= (wanted - a[j]) * h
@@ -183,17 +189,19 @@ def _by_program(
     problem: Problem[DistanceLoss],
     rows: FloatArray,
     y: FloatArray,
-    kind: WeightSet,
     start: FloatArray,
+    box: _Box,
+    row: int,
 ) -> FloatArray:
     """Weights of least absolute loss by a linear program: f >= D z - y and f >= y - D z."""
     n, width = rows.shape
+    low, high = box.low[row], box.high[row]
     bias = np.full((n, 1), float(has_own_bias(problem)))
     design, sizes = csr_array(np.hstack([rows, bias])), eye_array(n)
     answer = linprog(
         np.concatenate([np.zeros(width + 1), problem.loss.weight]),
         A_ub=vstack([hstack([design, -sizes]), hstack([-design, -sizes])]),
         b_ub=np.concatenate([y, -y]),
-        bounds=[(-kind.limit, kind.limit)] * width + [(None, None)] + [(0, None)] * n,
+        bounds=[*zip(low, high, strict=True), (None, None), *[(0, None)] * n],
     )
-    return np.clip(answer.x[:width], -kind.limit, kind.limit) if answer.status == 0 else start
+    return np.clip(answer.x[:width], low, high) if answer.status == 0 else start
