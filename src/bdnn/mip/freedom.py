@@ -22,9 +22,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bdnn.mip.loss import OutputObjective
-from bdnn.mip.model import DEFAULT_EPS, Given, NetworkModel
+from bdnn.mip.model import DEFAULT_EPS, NetworkModel
 from bdnn.mip.reductions import Reductions
 from bdnn.mip.robust import Robust
+from bdnn.mip.writing import Given
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss

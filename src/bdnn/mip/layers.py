@@ -32,8 +32,7 @@ from typing import NamedTuple
 import numpy as np
 
 from bdnn.mip.weights import GivenWeights, LayerWeights
-from bdnn.network.activation import Activation, BoolArray, FloatArray, step
-from bdnn.network.network import Network
+from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.program import IndexArray, Program
 
 
@@ -241,34 +240,3 @@ class Products:
         sure, possible = (w * x[u][:, None, :] for u in (self.below.u, self.below.possible))
         x[self.largest] = np.maximum(sure, possible)
         x[self.s] = np.minimum(sure, possible)
-
-
-def switches_of(network: Network, inputs: FloatArray) -> list[BoolArray]:
-    """Which thresholds are reached, for every layer of shape (lines, units x levels)."""
-    return [
-        step(sums[:, :, None], t).reshape(len(sums), -1)
-        for sums, t in zip(network.preactivations(inputs), network.thresholds, strict=True)
-    ]
-
-
-def turn_round(
-    weights: list[FloatArray],
-    thresholds: list[FloatArray],
-    on: BoolArray,
-    rule: Activation,
-) -> BoolArray:
-    """Make the single output's weights non-negative by turning round units below it.
-
-    A unit turned round reaches its thresholds from the other end: its value v becomes
-    v_0 + v_L - v, which the output's threshold takes up. Weights and thresholds are changed in
-    their lists; the switches of the last hidden layer are returned.
-    """
-    flip = (weights[-1][0] < 0)[:, None]
-    total = rule.values[0] + rule.values[-1]
-    negative = np.minimum(weights[-1], 0.0).sum(axis=1, keepdims=True)
-    thresholds[-1] = thresholds[-1] - total * negative
-    weights[-1] = np.abs(weights[-1])
-    weights[-2] = np.where(flip, -weights[-2], weights[-2])
-    thresholds[-2] = np.where(flip, -thresholds[-2][:, ::-1], thresholds[-2])
-    reached = on.reshape(len(on), *thresholds[-2].shape)
-    return np.where(flip, ~reached[..., ::-1], reached).reshape(on.shape)
