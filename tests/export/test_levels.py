@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from bdnn.checker.evaluation import evaluate
+from bdnn.checker.layers import set_complaint
 from bdnn.checker.model import read_model as read_for_check
-from bdnn.checker.model import set_complaint
 from bdnn.errors import ModelFileError, UnsupportedFeatureError
 from bdnn.export.boundary import boundary_inputs, random_inputs
 from bdnn.export.c import export_c

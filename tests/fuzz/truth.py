@@ -32,6 +32,11 @@ class File:
         self.X = X[self.rows]
         self.labels = np.array([self.names.index(label) for label in Y[self.rows]])
 
+    @property
+    def is_certified(self) -> bool:
+        robust = self.content.get("certificate", {}).get("robust", {})
+        return "certified" in (robust.get("loss"), self.content["result"].get("method"))
+
     def scale(self, points: np.ndarray) -> np.ndarray:
         step = self.encoder["step"]
         if not step:
@@ -90,7 +95,7 @@ def is_true(claim: dict[str, str], promise: dict[str, Any] | None, content: dict
 
 
 def _loss(file: File, detail: str) -> bool:
-    if file.content["result"].get("method") == "certified":
+    if file.is_certified:
         return _near(file.content["result"]["loss"], _certified_loss(file), at_least=True)
     return _near(file.content["result"]["loss"], _true_loss(file))
 
@@ -134,7 +139,7 @@ def _bound(file: File, detail: str) -> bool:
     if result["bound"]["value"] == {"float": "-inf"}:
         return True
     bound = Fraction(result["bound"]["value"])
-    if result.get("method") == "certified":
+    if file.is_certified:
         return bound <= Fraction(result["loss"])
     goal = result["loss"] if result.get("objective") is None else result["objective"]
     room = Fraction(1, 10**8) * abs(bound)

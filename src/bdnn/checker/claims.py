@@ -1,7 +1,9 @@
-"""What a model file claims, and what became of it."""
+"""What a model file claims, what became of it, and the time that all checks have together."""
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
@@ -51,3 +53,26 @@ def weakest(verdicts: Iterable[Verdict]) -> Verdict:
     """What becomes of a claim that rests on several others."""
     order: list[Verdict] = ["false", "claimed", "proven"]
     return min(verdicts, key=order.index)
+
+
+class OutOfTimeError(Exception):
+    """The time is used up before a check is done."""
+
+
+class Deadline:
+    """A moment after which no check goes on.
+
+    Parameters
+    ----------
+    seconds : float
+        From now.
+    """
+
+    def __init__(self, seconds: float = math.inf) -> None:
+        self.seconds = seconds
+        self._end = time.monotonic() + seconds
+
+    def check(self) -> None:
+        """Raise :class:`OutOfTimeError` if the time is used up."""
+        if time.monotonic() > self._end:
+            raise OutOfTimeError(f"not finished in {self.seconds:g} s")

@@ -15,8 +15,9 @@ from fractions import Fraction
 from functools import reduce
 from operator import add, mul
 
-from bdnn.checker.deadline import Deadline
-from bdnn.checker.model import Classifier, Layer, Number
+from bdnn.checker.claims import Deadline
+from bdnn.checker.layers import Layer, Number
+from bdnn.checker.model import Classifier
 from bdnn.checker.samples import Row
 
 #: Scaled inputs as little-endian doubles.

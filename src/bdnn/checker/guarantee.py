@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from bdnn import limits
-from bdnn.checker.deadline import Deadline
+from bdnn.checker.claims import Deadline
 from bdnn.checker.evaluation import Evaluator, scaled, scaled_feature
 from bdnn.checker.intervals import BoxNetwork
 from bdnn.checker.model import Classifier

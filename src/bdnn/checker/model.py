@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -13,33 +12,10 @@ from typing import Any
 
 from bdnn import limits
 from bdnn.checker.files import parse_json, read_bytes
-from bdnn.checker.levels import STEP, limits_complaint, parse_activation
+from bdnn.checker.layers import Layer, Number, parse_activation
 from bdnn.checker.statements import key_of
 from bdnn.checker.upgrade import upgrade
 from bdnn.errors import ModelFileError
-
-Number = int | float
-
-
-@dataclass(frozen=True)
-class Layer:
-    """Weights of a layer, one line of thresholds per unit, weight set, and values of the units."""
-
-    weights: list[list[Number]]
-    limits: list[list[Number]]
-    kind: str
-    values: tuple[int, ...] = STEP
-    fixed: tuple[float, ...] | None = None
-
-    @property
-    def is_step(self) -> bool:
-        """Whether units are 0 or 1."""
-        return self.values == STEP
-
-    @property
-    def thresholds(self) -> list[Number]:
-        """The first threshold of every unit, the only one of a step."""
-        return [line[0] for line in self.limits]
 
 
 @dataclass(frozen=True)
@@ -276,28 +252,6 @@ def _scale(encoder: dict[str, Any], columns: list[Column]) -> tuple[list[float],
         _require(is_power, "the encoder's step is no power of two")
         _require(all(v > 0 for v in factor), "the encoder turns a feature round")
     return [float(v) for v in shift], [float(v) for v in factor]
-
-
-def set_complaint(layer: Layer, threshold_kind: str) -> str | None:
-    """Say what about a layer does not fit its weight set or kind of thresholds."""
-    numbers = [w for row in layer.weights for w in row]
-    match = re.fullmatch(r"int:([0-9]{1,6})", layer.kind)
-    limit = int(match[1]) if match else 1
-    if not match and layer.kind not in ("continuous", "ternary", "binary"):
-        return f"unknown weight set {layer.kind!r}"
-    if any(abs(w) > limit for w in numbers):
-        return f"a weight beyond {limit}"
-    if layer.kind != "continuous" and any(w != int(w) for w in numbers):
-        return "a weight that is no integer"
-    if layer.kind == "binary" and 0 in numbers:
-        return "a weight 0 in a binary layer"
-    if not layer.is_step or layer.fixed is not None:
-        return limits_complaint(layer.limits, layer.values, layer.fixed, threshold_kind)
-    if threshold_kind == "zero" and any(layer.thresholds):
-        return "a threshold that is not 0"
-    if threshold_kind == "layer" and len(set(layer.thresholds)) > 1:
-        return "thresholds that differ within a layer"
-    return None
 
 
 def _numbers(values: Any, length: int) -> list[Number]:

@@ -1,8 +1,13 @@
-"""Single things that a model file states: exact numbers, places, labels, texts to be printed."""
+"""Single things that a model file states: exact numbers, places, labels, rows, texts to be printed.
+
+Rows are counted from 1, as in messages, and written such as ``1-4,6,9-20``.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -11,6 +16,7 @@ from bdnn import limits
 _RATIO = re.compile(r"([-+]?\d+)/(\d+)")
 _DECIMAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d{1,3})?")
 _SHOWN = 60
+_PART = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
 
 
 def exact(value: Any) -> Fraction:
@@ -62,3 +68,46 @@ def number_text(value: Fraction) -> str:
         return f"{float(value):.9g}"
     except OverflowError:
         return f"{'-' * (value < 0)}more than 1e308"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Ascending row numbers, counted from 0, as ranges that take no memory until they are used."""
+
+    ranges: tuple[range, ...]
+
+    def __len__(self) -> int:
+        return sum(map(len, self.ranges))
+
+    def __iter__(self) -> Iterator[int]:
+        for part in self.ranges:
+            yield from part
+
+    @property
+    def last(self) -> int:
+        """The largest row number, -1 if there is none."""
+        return self.ranges[-1][-1] if self.ranges else -1
+
+
+def parse_rows(text: object) -> Rows:
+    """Read row numbers.
+
+    Raises
+    ------
+    ValueError
+        If they are none, or not ascending.
+    """
+    if not isinstance(text, str):
+        raise ValueError("the rows are no text")
+    ranges = []
+    before = 0
+    for part in text.split(",") if text else ():
+        match = _PART.fullmatch(part)
+        if match is None:
+            raise ValueError(f"{part[:20]!r} is no row number")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if not before < first <= last:
+            raise ValueError(f"the rows {part!r} are out of order")
+        ranges.append(range(first - 1, last))
+        before = last
+    return Rows(tuple(ranges))

@@ -11,12 +11,12 @@ import io
 import math
 import zlib
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from bdnn import limits
-from bdnn.checker.deadline import Deadline, OutOfTimeError
+from bdnn.checker.claims import Deadline, OutOfTimeError
 from bdnn.checker.files import open_table, read_rows
 from bdnn.checker.model import CheckedModel, Column
 from bdnn.checker.samples import Samples, make_samples
@@ -92,8 +92,7 @@ def _read(
         )
 
     def body() -> Iterator[tuple[list[float], Any]]:
-        found = rows if header else _chain(first, rows)
-        for i, row in enumerate(found, start=1):
+        for i, row in enumerate(rows if header else chain([first], rows), start=1):
             if len(row) != len(first):
                 raise DataError(f"{source} has rows of different lengths: check row {i}.")
             features = [
@@ -116,11 +115,6 @@ def _read(
     if not samples.records:
         raise DataError(f"{source} has no rows of data: give the data the model was trained on.")
     return samples
-
-
-def _chain(first: list[str], rows: Iterator[list[str]]) -> Iterator[list[str]]:
-    yield first
-    yield from rows
 
 
 def _open_text(path: Path) -> io.TextIOWrapper:

@@ -20,14 +20,8 @@ from bdnn.estimators.base import BDNNEstimator, warn_if_stopped
 from bdnn.estimators.incremental import Memory, check_plain, check_same_shape, recalled
 from bdnn.estimators.problems import check_constraints, make_problems
 from bdnn.estimators.robust import Robust, with_radii
-from bdnn.estimators.samples import (
-    LabelledSamples,
-    Problems,
-    check_classes,
-    check_labels,
-    known_labels,
-)
-from bdnn.estimators.validation import check_features
+from bdnn.estimators.samples import LabelledSamples, Problems
+from bdnn.estimators.validation import check_classes, check_features, check_labels, known_labels
 from bdnn.mip.model import GrowingModel
 from bdnn.model import Model
 from bdnn.model_file import ModelRecord

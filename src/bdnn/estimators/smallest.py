@@ -6,6 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import Any, cast
 
 import numpy as np
@@ -174,6 +175,7 @@ class _Hunt:
         self.stopped = False
         self.found: dict[int, BDNNClassifier] = {}
         self.attempts: dict[int, Attempt] = {}
+        self.ruled_out: set[int] = set()
 
     @property
     def elapsed(self) -> float:
@@ -202,6 +204,9 @@ class _Hunt:
         old = self.attempts.get(width, Attempt(width, np.inf, -np.inf, ""))
         best = max((result.bound, result.bound_origin), (old.bound, old.bound_origin))
         self.attempts[width] = Attempt(width, min(result.loss, old.loss), *best)
+        condition = result.condition
+        if not condition.margin and result.proof.value - condition.tolerance > self.allowed:
+            self.ruled_out.add(width)  # whatever margins networks keep
         if result.loss <= self.allowed:
             self.found[width] = model
         elif result.status == "interrupted" and not decided:
@@ -241,29 +246,12 @@ class _Hunt:
                 self.fit(narrow, left)
             if narrow in self.found:
                 continue
-            if not self._is_ruled_out(narrow):
+            if narrow not in self.ruled_out:
                 break
-        if self._is_monotone:
-            return max(filter(self._is_ruled_out, self.attempts), default=0)
-        return next(width for width in range(self._widest + 1) if not self._is_ruled_out(width + 1))
-
-    def _is_ruled_out(self, width: int) -> bool:
-        """Whether no network of that width can do, with or without margins."""
-        attempt = self.attempts.get(width)
-        return (
-            attempt is not None
-            and attempt.bound > self.allowed
-            and "margin" not in attempt.bound_origin
-        )
-
-    @property
-    def _widest(self) -> int:
-        return max(self.attempts)
-
-    @property
-    def _is_monotone(self) -> bool:
-        """Whether a wider network can always ignore a unit; binary weights need thresholds to."""
-        return self.model.weights != "binary" or self.model.thresholds == "neuron"
+        # Whether a wider network can always ignore a unit; binary weights need thresholds to.
+        if self.model.weights != "binary" or self.model.thresholds == "neuron":
+            return max(self.ruled_out, default=0)
+        return next(width for width in count() if width + 1 not in self.ruled_out)
 
     def conclude(self, width: int, insufficient: int) -> SmallestNetwork:
         """Train the chosen width to the end, from the network in hand."""

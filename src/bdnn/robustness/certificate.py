@@ -19,7 +19,8 @@ import numpy as np
 
 from bdnn.checker import guarantee as guarantees
 from bdnn.checker.guarantee import Ball, Guarantee
-from bdnn.checker.model import Classifier, Layer
+from bdnn.checker.layers import Layer
+from bdnn.checker.model import Classifier
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import DataError
 from bdnn.model import Model
