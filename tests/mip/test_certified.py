@@ -7,12 +7,12 @@ from itertools import pairwise, product
 import numpy as np
 import pytest
 
-from bdnn.constraints import Forbid, Monotone, Regularizer, Sparsity
+from bdnn.constraints import Forbid, LinearRows, Monotone, Regularizer, Sparsity
 from bdnn.mip import NetworkModel
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.create import constrain
-from bdnn.solvers.registry import choose_solver
+from bdnn.solvers.registry import choose_solver, get_solver
 from bdnn.solvers.result import Limits
 from bdnn.training import Budget
 from bdnn.training.certified import Certified, balls_of, certified_problem
@@ -182,3 +182,28 @@ def test_terms_about_weights_work_together_with_regions(norm, weights):
     start = model.lift(network)
     assert model.program.violation(start) <= 1e-6
     assert model.program.objective(start) <= outcome.objective + 1e-6
+
+
+@pytest.mark.parametrize("weights", ["ternary", "continuous"])
+@pytest.mark.parametrize("thresholds", ["neuron", "layer", "zero"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_terms_about_samples_see_points_beside_regions(weights, thresholds, n_classes):
+    lifted = 0
+    for seed in range(2):
+        problem = random_problem(
+            seed, n_samples=4, weights=weights, thresholds=thresholds, n_classes=n_classes
+        )  # fmt: skip
+        rows = LinearRows(lambda v: v.activations[-1][:3].sum() <= 3)
+        margins = Regularizer(max_margin=0.25)
+        asked = constrain(problem, [rows, margins])
+        model = NetworkModel.build(asked)
+        outcome = get_solver("highs").solve(model.program, limits=Limits(seconds=20))
+        network = model.read(outcome.solution)
+        assert asked.is_feasible(network)
+        assert float(asked.objective(network)) <= outcome.objective + 1e-4
+        start = model.lift(network)
+        if start is not None:
+            lifted += 1
+            assert model.program.violation(start) <= 1e-6
+            assert model.program.objective(start) >= float(asked.objective(network)) - 1e-6
+    assert lifted > 0 or weights == "continuous"

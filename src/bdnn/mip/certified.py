@@ -42,14 +42,20 @@ class Leads(OutputObjective):
     e: IndexArray
 
     @staticmethod
-    def bounds(problem: Problem[CertifiedLoss]) -> LayerBounds:
-        """Range and unit of the outputs' thresholds, of which only differences matter."""
+    def bounds(problem: Problem[CertifiedLoss], eps: float) -> LayerBounds:
+        """Range and unit of the outputs' thresholds, of which only differences matter.
+
+        Where these lie on a grid finer than sums, thresholds need not be kept apart from sums.
+        """
         shape = problem.architecture
         top = shape.weights[-1]
-        per_one = float(shape.n_outputs) if top.integer else 1.0
+        has_fractions = top.integer and shape.thresholds == "neuron"
+        per_one = float(shape.n_outputs) if has_fractions else 1.0
         span = per_one * (2.0 * _largest_lead(problem) + 1.0)
         limits = (0.0, 0.0) if shape.thresholds == "zero" else (-span, span)
-        return LayerBounds(1.0 / per_one, np.zeros(0), np.zeros(0), limits, 0.0, top.integer)
+        highest = np.full(problem.samples.n_lines, per_one * _largest_lead(problem))
+        margin = 0.0 if has_fractions else margin_of(float(highest[0]), eps, exact=top.integer)
+        return LayerBounds(1.0 / per_one, -highest, highest, limits, margin, top.integer)
 
     @classmethod
     def add_leads(
@@ -163,13 +169,12 @@ class Leads(OutputObjective):
         leads = np.einsum("ijo,j->io", x[self.r], _jumps(self.below)) * per_one
         leads += rule.values[0] * per_one * (V[self.labels][:, None] - V[others])
         if self.layer.t is not None:
-            ranked = np.zeros(len(t))  # what all classes share decides nothing
-            if self.layer.kind == "neuron":
-                ranked = (
-                    _ranked(t[:, 0], per_one) if self.layer.bounds.exact else x[self.layer.t][:, 0]
-                )
-            x[self.layer.t] = ranked[:, None]
-            leads -= ranked[self.labels][:, None] - ranked[others]
+            T = x[self.layer.t][:, 0]
+            if self.layer.bounds.exact:
+                is_own = self.layer.kind == "neuron"
+                T = _ranked(t[:, 0], per_one) if is_own else np.ceil(per_one * t[:, 0])
+            x[self.layer.t] = np.clip(T, *self.layer.bounds.threshold)[:, None]
+            leads -= T[self.labels][:, None] - T[others]
         x[self.e] = (leads < self._least_leads).any(axis=1)
         return True
 

@@ -144,8 +144,8 @@ class Steps:
     def lift(self, x: FloatArray, on: BoolArray, possible: BoolArray | None = None) -> FloatArray:
         """Fill in activations; return the values of units that are on where they surely are."""
         x[self.u] = on
-        if possible is not None:
-            x[self.possible] = possible
+        if possible is not None and self.bounds is not None:
+            x[self.bounds] = possible
         reached = on.reshape(len(on), len(self.layer.W), -1).sum(axis=-1)
         return np.asarray(np.array(self.layer.rule.values, dtype=float)[reached])
 

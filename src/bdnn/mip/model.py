@@ -22,7 +22,7 @@ from bdnn.mip.loss import OutputObjective, unmerged
 from bdnn.mip.reductions import Reductions
 from bdnn.mip.regression import DistanceObjective
 from bdnn.mip.robust import DualNorms, InputSets, Robust
-from bdnn.mip.starts import lift_points, lift_sets
+from bdnn.mip.starts import fill_switches, lift_points, lift_sets
 from bdnn.mip.terms import TermBuilder
 from bdnn.mip.weights import LayerWeights
 from bdnn.mip.writing import Given, LayerWriter
@@ -70,6 +70,8 @@ class NetworkModel(Generic[AnyObjective]):
         Of the first layer, where lines are sets of inputs.
     blocks : tuple of Block
         What terms have added.
+    points : NetworkModel or None
+        The samples themselves, beside their regions, where terms speak of them.
     """
 
     problem: Problem[Any]
@@ -86,6 +88,7 @@ class NetworkModel(Generic[AnyObjective]):
     products: tuple[Products, ...] = ()
     dual_norms: DualNorms | None = None
     blocks: tuple[Block, ...] = ()
+    points: NetworkModel[Any] | None = None
 
     @classmethod
     def build(
@@ -137,10 +140,20 @@ class NetworkModel(Generic[AnyObjective]):
         model = LayerWriter(empty, problem, groups).write(tangents=tangents)
         if not problem.terms:
             return model
-        terms = TermBuilder(
-            model.program, problem, groups, model.layers, model.steps, model.products
-        )
+        seen = model
+        is_set = problem.loss.input_regions is not None
+        if is_set and any(term.sees_samples for term in problem.terms):
+            seen = model._with_points()
+            model = replace(model, points=seen)
+        terms = TermBuilder(model.program, problem, groups, model.layers, seen.steps, seen.products)
         return replace(model, blocks=terms.add())
+
+    def _with_points(self) -> NetworkModel[OutputObjective]:
+        """Add the samples themselves beside their regions, on the same weights."""
+        both = Reductions(one_output=False, one_sided=False, signed=False)
+        empty = replace(self, reductions=both, steps=(), ways=(), products=())
+        plain = self.problem.with_loss(self.problem.loss.outputs)
+        return LayerWriter(empty, plain, self.groups, is_beside=True).write()
 
     def append(self, problem: Problem[OutputLoss]) -> NetworkModel[OutputObjective] | None:
         """Append the variables and rows of further inputs; this model must not be used any more.
@@ -165,7 +178,7 @@ class NetworkModel(Generic[AnyObjective]):
         writer = LayerWriter(self, problem, np.arange(total))
         if not all(writer.bounds(k).leaves(old.bounds) for k, old in enumerate(self.layers)):
             return None
-        return writer.write(tangents=False)
+        return writer.write()
 
     def input_sets(self, problem: Problem[Any]) -> list[InputSets]:
         """What first-layer sums are of: points, balls around them, or regions."""
@@ -220,6 +233,8 @@ class NetworkModel(Generic[AnyObjective]):
                 self.products[-1].lift(x)
         if not self.loss.lift(x, weights[-1], thresholds[-1]):
             return None
+        if self.points is not None:
+            fill_switches(self.points, x)
         are_kept = [block.lift(x) for block in self.blocks]
         if is_set and self.program.violation(x) > 1e-6:
             return None

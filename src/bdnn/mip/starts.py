@@ -53,30 +53,31 @@ def lift_sets(
 ) -> bool:
     """Fill in layers, and what is sure of their activations at the program's thresholds."""
     rigid = model.problem.scale_dependent
-    for k, (layer, switches) in enumerate(zip(model.layers, model.steps, strict=False)):
-        if not layer.lift(x, weights[k], thresholds[k], rigid=rigid):
+    for layer, W, t in zip(model.layers[:-1], weights, thresholds, strict=False):
+        if not layer.lift(x, W, t, rigid=rigid):
             return False
+    fill_switches(model, x)
+    return True
+
+
+def fill_switches(model: NetworkModel[Any], x: FloatArray) -> None:
+    """Fill in what is sure of activations, by the weights and thresholds that a start has."""
+    for k, (layer, switches) in enumerate(zip(model.layers, model.steps, strict=False)):
         if k > 0:
             product = model.products[k - 1]
             product.lift(x)
-            sums = [
-                (x[s.columns] * s.coefficients).sum(axis=-1)
-                for s in product.sums(layer.bounds.unit)
-            ]
+            unit = layer.bounds.unit
+            sums = [(x[s.columns] * s.coefficients).sum(axis=-1) for s in product.sums(unit)]
             switches.lift(x, *layer.certain(x, *sums))
             continue
-        assert model.dual_norms is not None
-        model.dual_norms.lift(x)
-        found = []
-        for way, around in zip(
-            model.ways or (switches,), model.input_sets(model.problem), strict=True
-        ):
+        model.dual_norms.lift(x)  # type: ignore[union-attr]
+        found, sets = [], model.input_sets(model.problem)
+        for way, around in zip(model.ways or (switches,), sets, strict=True):
             sums = [part / layer.bounds.unit for part in around.sums(x[layer.W])]
             found.append(layer.certain(x, *sums))
             way.lift(x, *found[-1])
         on, possible = (np.stack(part) for part in zip(*found, strict=True))
         switches.lift(x, np.logical_or.reduce(on), np.logical_and.reduce(possible))
-    return True
 
 
 def _better_output(

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from bdnn.errors import ModelError
 from bdnn.mip.layers import Products, Steps, Sums
 from bdnn.mip.weights import LayerWeights
 from bdnn.network.activation import FloatArray
@@ -47,9 +46,8 @@ class TermBuilder(Builder):
 
     def activations(self, k: int) -> Form:
         """Values, 1 - z for an output that is left out, and scores where outputs are numbers."""
-        if k == len(self._steps) and self.problem.loss.input_regions is None:
+        if k == len(self._steps):
             return self.scores()
-        self._check_points()
         u, rule = self._steps[k].u[self._groups], self._layers[k].rule
         columns = u.reshape(len(u), -1, rule.n_thresholds)
         coefficients, constant = rule.jumps, np.array(float(rule.values[0]))
@@ -60,7 +58,6 @@ class TermBuilder(Builder):
 
     def scores(self) -> Form:
         """Sums of the outputs less their thresholds."""
-        self._check_points()
         layer, bounds = self._layers[-1], self._layers[-1].bounds
         sums = Sums(layer.W[None], (self.problem.inputs / bounds.unit)[:, None, :])
         if self._products:
@@ -80,11 +77,3 @@ class TermBuilder(Builder):
         reach = factor * (largest + max(map(abs, bounds.threshold)) + 1)
         scale = bounds.unit / factor
         return Form(columns, coefficients, np.array(constant), scale, bounds.exact, float(reach))
-
-    def _check_points(self) -> None:
-        if self.problem.loss.input_regions is not None:
-            name = self.problem.terms[self.number].name
-            raise ModelError(
-                f"{name} is about what a network says of single samples, and the program of the "
-                "certified loss is about regions around them: leave one of the two out."
-            )

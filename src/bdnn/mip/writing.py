@@ -18,7 +18,7 @@ from bdnn.mip.certified import Leads
 from bdnn.mip.layers import Products, Steps, Sums
 from bdnn.mip.loss import OutputObjective
 from bdnn.mip.regression import DistanceObjective
-from bdnn.mip.robust import DualNorms
+from bdnn.mip.robust import DualNorms, InputSets
 from bdnn.mip.weights import GivenWeights, LayerWeights, weight_range
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.problem.problem import Problem
@@ -68,9 +68,19 @@ class LayerWriter:
         As it is so far: empty, or of the first lines.
     problem : Problem
     groups : array of shape (n_inputs,)
+    is_beside : bool
+        Whether the model has these lines as regions, and points are wanted beside them.
     """
 
-    def __init__(self, model: NetworkModel[Any], problem: Problem[Any], groups: IndexArray) -> None:
+    def __init__(
+        self,
+        model: NetworkModel[Any],
+        problem: Problem[Any],
+        groups: IndexArray,
+        *,
+        is_beside: bool = False,
+    ) -> None:
+        self.is_beside = is_beside
         self.model = model
         self.problem = problem
         self.groups = groups
@@ -86,7 +96,7 @@ class LayerWriter:
         self.products: list[Products] = []
         self.norms: DualNorms | None = None
 
-    def write(self, *, tangents: bool) -> NetworkModel[Any]:
+    def write(self, *, tangents: bool = False) -> NetworkModel[Any]:
         """Go through the layers."""
         model, problem, program = self.model, self.problem, self.program
         if self.counts_outputs:
@@ -112,7 +122,7 @@ class LayerWriter:
                 self._add_first_rows(sums, needs)
             else:
                 self._add_rows(self.steps[k], sums, needs)
-        if self.counts_outputs:
+        if self.counts_outputs and not self.is_beside:
             self.objective.add(program, self.steps[-1].u, model.loss)
         return replace(
             model,
@@ -132,6 +142,8 @@ class LayerWriter:
         if k in model.given.layers:
             numbers, below = model.given.layers[k], shape.activation_of(k - 1)
             return GivenWeights.of(k + 1, *numbers, weights, below, rule, eps=model.eps)
+        if self.is_beside:
+            return self._beside(model.layers[k])
         bounds = self.bounds(k)
         if model.layers:
             return replace(model.layers[k], bounds=bounds)
@@ -147,16 +159,24 @@ class LayerWriter:
             rule=rule,
         )
 
+    def _beside(self, layer: LayerWeights) -> LayerWeights:
+        """Measure points as regions are; on the grid of leads outputs are a step apart."""
+        bounds = layer.bounds
+        return replace(layer, bounds=replace(bounds, margin=bounds.margin or 1.0))
+
     def bounds(self, k: int) -> LayerBounds:
         """Bounds of a layer's sums over the box of its weights."""
         shape, problem = self.shape, self.problem
         is_last, weights = k == shape.n_layers - 1, shape.weights[k]
         if is_last and not self.counts_outputs:
-            kind = DistanceObjective if problem.loss.input_regions is None else Leads
-            return kind.bounds(problem)
+            if problem.loss.input_regions is None:
+                return DistanceObjective.bounds(problem)
+            return Leads.bounds(problem, self.model.eps)
         box = weight_range(weights, signed=is_last and self.model.reductions.signed)
         if k == 0:
-            units = [around.unit(weights) for around in self.sets]
+            # Points beside regions are measured in the same unit.
+            points = InputSets(problem.inputs)
+            units = [around.unit(weights) for around in (*self.sets, points)]
             unit, exact = min(unit for unit, _ in units), all(exact for _, exact in units)
             if len(self.sets) > 1 and not exact:
                 unit = float(max(np.abs(around.centre).max() for around in self.sets)) or 1.0

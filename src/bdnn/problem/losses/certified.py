@@ -68,6 +68,16 @@ class CertifiedLoss(AbstractLoss):
         counts[np.arange(len(self.labels)), self.labels] = self.weight
         return OutputLoss(counts, self.grain)
 
+    @property
+    def label_weight(self) -> FloatArray:
+        """Weight of every class on every line."""
+        return self.outputs.label_weight
+
+    @property
+    def cost_on(self) -> FloatArray:
+        """What the paper's loss charges for every output that is on."""
+        return self.outputs.cost_on
+
     @cached_property
     def line_weight(self) -> FloatArray:
         """Weights of lines as floats."""

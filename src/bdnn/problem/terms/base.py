@@ -54,6 +54,8 @@ class AbstractTerm(ABC):
     name: str
 
     is_price: ClassVar[bool] = False
+    # Whether it speaks of what a network says of single samples.
+    sees_samples: ClassVar[bool] = False
     # Whether the network of the fewest weights keeps the term, if one does.
     wants_few_weights: ClassVar[bool] = False
 

@@ -37,6 +37,8 @@ class LinearTerm(AbstractTerm):
     lower: FloatArray
     upper: FloatArray
 
+    sees_samples: ClassVar[bool] = True
+
     def invalidates(self, architecture: Architecture) -> frozenset[str]:
         """All that makes a variable stand for something else than the network's own number."""
         return frozenset({"one_output", "one_sided", "signed"})

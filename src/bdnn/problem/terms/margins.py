@@ -40,6 +40,7 @@ class Margins(AbstractTerm):
     wanted: float
 
     is_price: ClassVar[bool] = True
+    sees_samples: ClassVar[bool] = True
 
     def invalidates(self, architecture: Architecture) -> frozenset[str]:
         """Outputs pay on both sides, and a pair pays twice."""

@@ -42,6 +42,8 @@ class OutputTerm(AbstractTerm):
     decided: NDArray[np.integer]
     promised: dict[str, Any]
 
+    sees_samples: ClassVar[bool] = True
+
     def invalidates(self, architecture: Architecture) -> frozenset[str]:
         """Outputs must mean what they say on both sides, also where the loss lets them be."""
         return frozenset({"one_sided"})
