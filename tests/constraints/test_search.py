@@ -13,6 +13,7 @@ from bdnn.clock import Slot
 from bdnn.constraints import DemographicParity, Monotone, MustClassify, Sparsity
 from bdnn.errors import NoSolutionError
 from bdnn.problem.terms.monotone import path_signs
+from bdnn.search.descent import descend
 from bdnn.search.margin import widen_margin
 from bdnn.search.starts import make_start
 from bdnn.search.walk import search_within
@@ -78,6 +79,15 @@ def test_units_of_several_values_keep_rules(case):
     found = [one for seed in range(4) for one in search(problem, seed=seed, sweeps=20)]
     assert found
     assert all(problem.is_feasible(one) for one in found)
+
+
+@pytest.mark.parametrize("case", ["per layer", "price", "monotone", "right"])
+def test_a_descent_keeps_rules(case):
+    plain = random_problem(4, n_samples=12, n_features=3, values=4)
+    problem = constrain(plain, **CASES[case])
+    found = descend(problem, slot=Slot(), seed=0, max_sweeps=40, restarts=3, target=-1.0)
+    assert problem.is_feasible(found.network)
+    assert found.loss == pytest.approx(float(problem.objective(found.network)))
 
 
 @pytest.mark.parametrize("case", CASES)
