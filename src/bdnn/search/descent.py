@@ -46,7 +46,7 @@ class DescentResult:
     ----------
     network : Network
     loss : float
-        Loss of the network, recomputed from its forward pass.
+        Loss of the network and the prices of its terms, recomputed from its forward pass.
     reason : {"target", "time", "sweeps", "stopped"}
         Why the search ended: the target was met, time or sweeps ran out, or it was stopped.
     sweeps : int
@@ -78,11 +78,12 @@ def descend(
     n_jobs: int | None = None,
     on_network: Listener | None = None,
 ) -> DescentResult:
-    """Search for a network of small loss.
+    """Search for a network of small loss that keeps the problem's terms.
 
     Parameters
     ----------
     problem : Problem[OutputLoss]
+        Where no network that keeps its terms is found, what is returned may break them.
     slot : Slot
         Looked at between units, so that one unit's move may end after it.
     seed : int, SeedSequence or None
@@ -146,7 +147,7 @@ def descend(
             wanted_margin=objective.wanted_margin,
         )
     if objective.order != ("loss",):
-        loss = float(problem.value(network))
+        loss = float(problem.objective(network))
     return DescentResult(
         network=network,
         loss=loss,

@@ -10,12 +10,14 @@ from __future__ import annotations
 import threading
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from bdnn.clock import Slot
 from bdnn.network.architecture import Architecture
 from bdnn.problem.create import classification, regression
+from bdnn.problem.problem import Problem
 from bdnn.search.state import SearchState
 
 _POLL_SECONDS = 0.05
@@ -62,9 +64,15 @@ def wait_until_ready(slot: Slot, *, levels: bool = False) -> bool:
     return _MOVES.wait(slot) and (not levels or _LEVELS.wait(slot))
 
 
-def wait_for_regression(slot: Slot) -> bool:
-    """Do the same for the search of regression networks."""
-    return _REGRESSION.wait(slot)
+def wait_for_regression(slot: Slot, problem: Problem[Any] | None = None) -> bool:
+    """Do the same for the search of regression networks, of a problem or of all steps."""
+    from bdnn.search.regression import needs_moves
+
+    ready = _SPLITS.wait(slot)
+    if ready and (problem is None or needs_moves(problem)):
+        has_levels = problem is not None and problem.architecture.has_levels
+        ready = (_NUMBER_LEVELS if has_levels else _NUMBERS).wait(slot)
+    return ready
 
 
 def wait_for_worst_case(slot: Slot) -> bool:
@@ -116,15 +124,22 @@ def _search(activation: str) -> None:
             widen_margin(problem, found.network, slot=Slot(), seed=0, objectives=order, sweeps=2)
 
 
-def _search_numbers() -> None:
+def _search_numbers(kind: str, thresholds: str, activation: str) -> None:
     from bdnn.search.regression import build, sweep
 
     rng = np.random.default_rng(0)
     X, y = np.arange(8.0).reshape(4, 2), np.arange(4.0)[:, None] % 3
-    for kind in ("squared", "absolute"):
-        shape = Architecture.create(2, 1, hidden=(2,), weights="continuous", output="identity")
-        problem = regression(shape, X, y, kind=kind)
-        sweep(problem, build(problem, rng, slot=Slot()), rng, slot=Slot())
+    shape = Architecture.create(
+        2,
+        1,
+        hidden=(2,),
+        weights="continuous",
+        thresholds=thresholds,
+        activation=activation,
+        output="identity",
+    )
+    problem = regression(shape, X, y, kind=kind)
+    sweep(problem, build(problem, rng, slot=Slot()), rng, slot=Slot())
 
 
 def _search_worst_case() -> None:
@@ -139,5 +154,13 @@ def _search_worst_case() -> None:
 
 _MOVES = BackgroundLoad(lambda: _search("step"), name="bdnn-compile")
 _LEVELS = BackgroundLoad(lambda: _search("ternary"), name="bdnn-compile-levels")
-_REGRESSION = BackgroundLoad(_search_numbers, name="bdnn-compile-regression")
+_SPLITS = BackgroundLoad(
+    lambda: _search_numbers("squared", "neuron", "step"), name="bdnn-compile-splits"
+)
+_NUMBERS = BackgroundLoad(
+    lambda: _search_numbers("absolute", "layer", "step"), name="bdnn-compile-numbers"
+)
+_NUMBER_LEVELS = BackgroundLoad(
+    lambda: _search_numbers("squared", "layer", "ternary"), name="bdnn-compile-number-levels"
+)
 _WORST_CASE = BackgroundLoad(_search_worst_case, name="bdnn-compile-worst-case")

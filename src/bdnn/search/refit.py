@@ -7,6 +7,7 @@ rounded and improved along coordinates, which need not find the best of all.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -123,12 +124,16 @@ def _in_box(
     a = box.nearest(start, row)
     if not box.kind.integer and np.array_equal(a, start):
         return a
-    diagonal = np.diag(gram)
+    diagonal, low, high = np.diag(gram), box.low[row].tolist(), box.high[row].tolist()
     slope = right - gram @ a
     for _ in range(_SWEEPS):
         moved = 0.0
         for j in np.flatnonzero(diagonal > 0):
-            wanted = box.nearest(a[j] + slope[j] / diagonal[j], (row, j))
+            # The same as `box.nearest`, which is slow for single numbers.
+            wanted = float(a[j] + slope[j] / diagonal[j])
+            if box.kind.integer:
+                wanted = float(round(wanted)) if box.kind.zero else math.copysign(1.0, wanted)
+            wanted = min(high[j], max(low[j], wanted))
             change = wanted - a[j]
             if change:
                 a[j] = wanted

@@ -18,14 +18,14 @@ from dataclasses import replace
 import numpy as np
 
 from bdnn.clock import Slot
-from bdnn.network.activation import FloatArray, weighted_sums
+from bdnn.network.activation import weighted_sums
 from bdnn.network.network import Network
 from bdnn.problem.create import regression
 from bdnn.problem.losses.distance import DistanceLoss
 from bdnn.problem.problem import Problem
 from bdnn.search.embedding import as_levels, of_steps
 from bdnn.search.moves.split import Unit, UnitSearch
-from bdnn.search.refit import fit_outputs, has_own_bias, merit, refit
+from bdnn.search.refit import fit_outputs, merit, refit
 from bdnn.search.starts.simple import drawn_thresholds
 from bdnn.search.state import SearchState
 
@@ -34,8 +34,6 @@ _PROPOSALS, _LATER_PROPOSALS = 8, 3
 _MOST_SINGLES = 8
 # Numbers that a fit of the last layer may touch after every single move.
 _CHEAP_FIT = 20_000_000
-# Inputs that the choice of a unit looks at; more hardly change it.
-_MOST_INPUTS = 10_000
 # Passes over a unit's weights, random directions or pairs per pass, trials of shared thresholds.
 _PASSES, _EXTRA, _LAYER_TRIALS = 2, 4, 2
 
@@ -144,9 +142,10 @@ def kick(problem: Problem[DistanceLoss], network: Network, rng: np.random.Genera
         if not _fits_along(problem):
             state.redraw(layer, int(state.arrays.unit_at[layer] + unit), rng)
             continue
-        found = _choice(state, unit, rng).propose()
+        choice = UnitSearch(state, unit, rng)
+        found = choice.propose()
         if found is not None:
-            _put(state, unit, found)
+            choice.put(found)
     _refit(state)
     return state.to_network()
 
@@ -162,6 +161,11 @@ def squared(problem: Problem[DistanceLoss]) -> Problem[DistanceLoss]:
         tolerance=problem.loss.relative_tolerance,
     )
     return plain.with_terms(problem.terms)
+
+
+def needs_moves(problem: Problem[DistanceLoss]) -> bool:
+    """Whether some units need more than the moves that fit output weights along."""
+    return len(problem.architecture.hidden) > 1 or not _fits_along(problem)
 
 
 def _fits_along(problem: Problem[DistanceLoss]) -> bool:
@@ -210,10 +214,10 @@ def _grow(
     size = problem.inputs.shape[0] * width**2
     every = 1 if size <= _CHEAP_FIT else max(1, width // 8)
     for unit in range(width):
-        choice = _choice(state, unit, rng, sharing=width - unit)
+        choice = UnitSearch(state, unit, rng, sharing=width - unit)
         best = max(_proposals(choice, _PROPOSALS), key=lambda found: found.gain, default=None)
         if best is not None:
-            _put(state, unit, choice.polish(best))
+            choice.put(choice.polish(best))
         ends = slot.is_over()
         if (unit + 1) % every == 0 or unit == width - 1 or ends:
             _refit(state)
@@ -236,100 +240,16 @@ def _visit(state: SearchState, layer: int, unit: int, rng: np.random.Generator) 
         before = state.cost
         state.improve(np.array([place]), rng, _PASSES, _EXTRA)
         return state.cost < before - 1e-12 * abs(before)
-    choice = _choice(state, unit, rng)
-    now = choice.take(state.weights_of(layer)[unit], float(state.arrays.thresholds[place, 0]))
+    choice = UnitSearch(state, unit, rng)
+    now = choice.now()
     best = choice.polish(now)
     for found in _proposals(choice, _LATER_PROPOSALS):
         if found.gain > best.gain:
             best = choice.polish(found)
     if not best.gain > now.gain + 1e-9 * abs(now.gain):
         return False
-    _put(state, unit, best)
+    choice.put(best)
     return True
-
-
-def _rules(problem: Problem[DistanceLoss]) -> FloatArray:
-    kind = problem.architecture.weights[-1]
-    flags = (kind.integer, kind.zero, has_own_bias(problem))
-    return np.array([problem.loss.ridge, kind.limit, *flags], dtype=float)
-
-
-def _choice(
-    state: SearchState, unit: int, rng: np.random.Generator, sharing: int = 1
-) -> UnitSearch:
-    """Set up the choice of a unit of the last hidden layer, one of so many that share the room.
-
-    Of many inputs some stand for all, drawn anew for every unit.
-    """
-    problem, s, limits = state.problem, state.arrays, state.limits
-    layer = len(problem.architecture.hidden) - 1
-    values, moments = state.inputs_of(layer), _moments(state, unit)
-    if (count := len(moments)) > _MOST_INPUTS:
-        rows = rng.choice(count, size=_MOST_INPUTS, replace=False)
-        values, moments = values[:, rows], moments[rows] * (count / _MOST_INPUTS)
-    at = int(s.weight_at[layer]) + unit * len(values)
-    part = slice(at, at + len(values))
-    room = state.room(layer, unit)
-    if room < len(values):
-        # A unit that nothing listens to yet needs weights of outputs too.
-        unheard = int(np.count_nonzero(state.weights_of(layer + 1)[:, unit] == 0.0))
-        room = max(1, room // sharing - unheard)
-    return UnitSearch(
-        values,
-        moments,
-        problem.loss.price,
-        _rules(problem),
-        problem.architecture.weights[layer],
-        problem.architecture.thresholds == "neuron",
-        rng,
-        limits.low[part],
-        limits.high[part],
-        room,
-    )
-
-
-def _moments(state: SearchState, unit: int) -> FloatArray:
-    """Weights of the inputs, and weighted residuals without a unit of the last hidden layer."""
-    loss, s = state.problem.loss, state.arrays
-    top = len(s.widths) - 2
-    values = s.sums[s.unit_at[top] :] - s.thresholds[s.unit_at[top] :, :1]
-    left = loss.targets - values.T[loss.group]
-    left += np.outer(state.inputs_of(top)[unit], state.weights_of(top)[:, unit])
-    if has_own_bias(state.problem):
-        left -= np.average(left, axis=0, weights=loss.weight)
-    weight = loss.weight[:, None]
-    return np.hstack([weight, weight * left])
-
-
-def _put(state: SearchState, unit: int, found: Unit) -> None:
-    """Put a unit into the last hidden layer, with the output weights and biases that suit it."""
-    problem, s = state.problem, state.arrays
-    rules, every = _rules(problem), _moments(state, unit)
-    top = len(s.widths) - 2
-    place = int(s.unit_at[top - 1]) + unit
-    # Where its scale is free, the largest weight is 1.
-    largest = float(np.abs(found.weights).max(initial=0.0))
-    first = int(s.weight_at[top - 1]) + unit * len(found.weights)
-    is_free = np.isinf(state.limits.high[first : first + len(found.weights)]).any()
-    scale = (
-        largest
-        if is_free and largest > 0.0 and problem.architecture.thresholds == "neuron"
-        else 1.0
-    )
-    state.weights_of(top - 1)[unit] = found.weights / scale
-    s.thresholds[place, 0] = found.threshold / scale
-    state.follow(top - 1, place)
-    moments = every[state.inputs_of(top)[unit] > 0].sum(axis=0)
-    total, weight = moments[0], float(every[:, 0].sum())
-    damping = (total * (1 - total / weight) if rules[4] else total) + rules[0]
-    a = moments[1:] / damping if damping > 1e-12 * weight else 0.0 * moments[1:]
-    low, high = (side[s.weight_at[top] + unit :: s.widths[top]] for side in state.limits[:2])
-    W = state.weights_of(top)
-    W[:, unit] = np.clip(problem.architecture.weights[-1].nearest(a), low, high)
-    if problem.architecture.thresholds != "zero":
-        shift = problem.loss.best_shift(problem.architecture, state.inputs_of(top).T @ W.T)
-        s.thresholds[s.unit_at[top] :, 0] = -shift
-    state.refresh(top)
 
 
 def _refit(state: SearchState) -> None:

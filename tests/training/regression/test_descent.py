@@ -64,7 +64,7 @@ def test_a_search_on_tiny_data_comes_near_the_optimum(seed):
 
 
 def test_without_compiled_code_units_are_drawn(monkeypatch):
-    monkeypatch.setattr("bdnn.training.regression.descent.wait_for_regression", lambda slot: False)
+    monkeypatch.setattr("bdnn.training.regression.descent.wait_for_regression", lambda *_: False)
     problem = regression_problem(2, n_samples=40, hidden=(6, 5), weights="continuous")
     network, result = RegressionDescent().train(problem, budget=Budget(seconds=60))
     assert result.status == "time limit"

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from bdnn.network.activation import BoolArray, FloatArray
-from bdnn.network.architecture import WeightSet
 from bdnn.search.kernels.backend import best_split, set_gain
+from bdnn.search.refit import has_own_bias
+from bdnn.search.state import SearchState
 
 # Coordinates of a unit that one visit tries, and features that a proposal looks at.
 _MOST_COORDINATES = 64
 _SHARES = (0.3, 0.6, 1.0)
 # A move must gain this share more than the unit as it is.
 _LEAST = 1e-9
+# Inputs that the choice of a unit looks at, drawn anew for every unit; more hardly change it.
+_MOST_INPUTS = 10_000
 
 
 @dataclass
@@ -28,59 +30,110 @@ class Unit:
     gain: float
 
 
-@dataclass(frozen=True, eq=False)
 class UnitSearch:
-    """The choice of one unit while all others stay.
+    """The choice of one unit of the last hidden layer while all others stay.
+
+    For the squared loss, and steps whose thresholds are their own or 0.
 
     Parameters
     ----------
-    values : array of shape (n_features, n_inputs)
-        Inputs of the unit's layer.
-    moments : array of shape (n_inputs, 1 + n_outputs)
-        Weight of every input, and its residuals without the unit times the weight. With a bias the
-        residuals have mean 0.
-    price : array of shape (n_outputs,)
-    rules : array of shape (5,)
-        See :func:`~bdnn.search.kernels.split.set_gain`.
-    kind : WeightSet
-        Of the unit's layer.
-    free : bool
-        Whether the unit has a threshold of its own; otherwise it is 0.
+    state : SearchState
+    unit : int
+        Counted within its layer.
     rng : numpy.random.Generator
-    low, high : arrays of shape (n_features,)
-        Limits of the weights.
-    room : int
-        How many weights may differ from 0.
+    sharing : int
+        How many units have to share the room for weights.
     """
 
-    values: FloatArray
-    moments: FloatArray
-    price: FloatArray
-    rules: FloatArray
-    kind: WeightSet
-    free: bool
-    rng: np.random.Generator
-    low: FloatArray
-    high: FloatArray
-    room: int
+    def __init__(
+        self, state: SearchState, unit: int, rng: np.random.Generator, sharing: int = 1
+    ) -> None:
+        problem, s, shape = state.problem, state.arrays, state.problem.architecture
+        self.state, self.unit, self.rng = state, unit, rng
+        self.layer = len(shape.hidden) - 1
+        self.kind, outer = shape.weights[self.layer], shape.weights[-1]
+        self.is_free = shape.thresholds == "neuron"
+        self.price = problem.loss.price
+        flags = (outer.integer, outer.zero, has_own_bias(problem))
+        self.rules = np.array([problem.loss.ridge, outer.limit, *flags], dtype=float)
+        self.values, self.moments = state.inputs_of(self.layer), self._moments()
+        if (count := len(self.moments)) > _MOST_INPUTS:
+            rows = rng.choice(count, size=_MOST_INPUTS, replace=False)
+            self.values = self.values[:, rows]
+            self.moments = self.moments[rows] * (count / _MOST_INPUTS)
+        self._total = np.asarray(self.moments.sum(axis=0))
+        n = len(self.values)
+        self._first = int(s.weight_at[self.layer]) + unit * n
+        part = slice(self._first, self._first + n)
+        self.low, self.high = state.limits.low[part], state.limits.high[part]
+        self.room = state.room(self.layer, unit)
+        if self.room < n:
+            # A unit that nothing listens to yet needs weights of outputs too.
+            unheard = int(np.count_nonzero(state.weights_of(self.layer + 1)[:, unit] == 0.0))
+            self.room = max(1, self.room // sharing - unheard)
+
+    def _moments(self) -> FloatArray:
+        """Weights of the inputs, and weighted residuals without the unit.
+
+        With a bias the residuals have mean 0.
+        """
+        state, loss, s = self.state, self.state.problem.loss, self.state.arrays
+        top = self.layer + 1
+        values = s.sums[s.unit_at[top] :] - s.thresholds[s.unit_at[top] :, :1]
+        left = loss.targets - values.T[loss.group]
+        on = s.level[s.unit_at[self.layer] + self.unit] > 0
+        left[on] += state.weights_of(top)[:, self.unit]
+        if self.rules[4]:
+            left -= np.average(left, axis=0, weights=loss.weight)
+        weight = loss.weight[:, None]
+        return np.hstack([weight, weight * left])
+
+    def put(self, found: Unit) -> None:
+        """Put a unit into the state, with the output weights and biases that suit it."""
+        state, s, every = self.state, self.state.arrays, self._moments()
+        shape, top = state.problem.architecture, self.layer + 1
+        place = int(s.unit_at[self.layer]) + self.unit
+        # Where its scale is free, the largest weight is 1.
+        largest = float(np.abs(found.weights).max(initial=0.0))
+        scale = largest if np.isinf(self.high).any() and largest > 0.0 else 1.0
+        state.weights_of(self.layer)[self.unit] = found.weights / scale
+        s.thresholds[place, 0] = found.threshold / scale
+        state.follow(self.layer, place)
+        moments = every[s.level[place] > 0].sum(axis=0)
+        total, weight = moments[0], float(every[:, 0].sum())
+        damping = (total * (1 - total / weight) if self.rules[4] else total) + self.rules[0]
+        a = moments[1:] / damping if damping > 1e-12 * weight else 0.0 * moments[1:]
+        column = slice(int(s.weight_at[top]) + self.unit, None, int(s.widths[top]))
+        low, high = state.limits.low[column], state.limits.high[column]
+        W = state.weights_of(top)
+        W[:, self.unit] = np.clip(shape.weights[-1].nearest(a), low, high)
+        state.refresh(top)
+        if shape.thresholds != "zero":
+            outputs = slice(s.unit_at[top], None)
+            s.thresholds[outputs, 0] = -state.problem.loss.best_shift(shape, s.sums[outputs].T)
+            state.refresh(top)
 
     def place(self, weights: FloatArray, sums: FloatArray | None = None) -> Unit:
         """Give weights their best threshold."""
         sums = weights @ self.values if sums is None else sums
-        if not self.free:
+        if not self.is_free:
             return Unit(weights, 0.0, sums, self.gain(sums >= 0.0))
-        t, gain = self._split(sums, self._off, self.moments, self._base, -np.inf, np.inf)
+        falling = np.full(len(sums), -1.0)
+        t, gain = self._split(sums, falling, self.moments, self._total, -np.inf, np.inf)
         return Unit(weights, t, sums, gain)
 
-    def take(self, weights: FloatArray, threshold: float) -> Unit:
-        """Look at a unit as it is."""
+    def now(self) -> Unit:
+        """Look at the unit as it is."""
+        s = self.state.arrays
+        weights = self.state.weights_of(self.layer)[self.unit].copy()
+        threshold = float(s.thresholds[s.unit_at[self.layer] + self.unit, 0])
         sums = weights @ self.values
         return Unit(weights, threshold, sums, self.gain(sums >= threshold))
 
     def gain(self, on: BoolArray) -> float:
         """Gain of a unit that is on for these inputs."""
         base = self.moments[on].sum(axis=0)
-        return float(set_gain(base[1:], base[0], self._weight, self.price, self.rules))
+        return float(set_gain(base[1:], base[0], float(self._total[0]), self.price, self.rules))
 
     def polish(self, unit: Unit) -> Unit:
         """Go through the weights once and take every better value."""
@@ -190,18 +243,5 @@ class UnitSearch:
         low: float,
         high: float,
     ) -> tuple[float, float]:
-        return best_split(
-            breaks, signs, moments, base, self._weight, self.price, self.rules, low, high
-        )
-
-    @cached_property
-    def _base(self) -> FloatArray:
-        return np.asarray(self.moments.sum(axis=0))
-
-    @cached_property
-    def _off(self) -> FloatArray:
-        return np.full(len(self.moments), -1.0)
-
-    @cached_property
-    def _weight(self) -> float:
-        return float(self._base[0])
+        weight = float(self._total[0])
+        return best_split(breaks, signs, moments, base, weight, self.price, self.rules, low, high)

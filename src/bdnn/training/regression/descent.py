@@ -82,7 +82,7 @@ class RegressionSearch:
         recorder = self.recorder
         slot = recorder.slot(_PHASE, seconds - _LAST_PASSES * recorder.pass_seconds)
         raise_bound(recorder)
-        if not wait_for_regression(slot):
+        if not wait_for_regression(slot, recorder.problem):
             self.is_compiled = False
             self.message = (
                 "the compiled search was not loaded when its time was over (the first search on a "
