@@ -1,7 +1,8 @@
-"""The training itself: which estimator, how it is watched, and where it is saved."""
+"""The training itself: which estimator, how it is watched, where it is saved, how good it is."""
 
 from __future__ import annotations
 
+import math
 import secrets
 import tempfile
 import time
@@ -18,21 +19,26 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from bdnn import BDNNClassifier, BDNNRegressor, smallest_network
+from bdnn.cli.commands.evaluate import errors_of
 from bdnn.cli.interrupts import undisturbed
 from bdnn.cli.options.learning import Learning
 from bdnn.cli.options.limits import Limits
-from bdnn.cli.options.output import Output
+from bdnn.cli.output import Output, percent
 from bdnn.cli.progress import ProgressDisplay
 from bdnn.datasets import Samples
 from bdnn.errors import ModelError
 from bdnn.model_file.data import format_rows
 from bdnn.network.activation import FloatArray
+from bdnn.training.result import Progress
 
 # Options of another name than the parameter they become.
 _OPTIONS = {
     "robust": "--radius",
     "validation_fraction": "--validation",
 }
+
+# What a regressor settles by itself.
+SETTLED = ("ridge", "smoothing")
 
 Estimator = BDNNClassifier | BDNNRegressor
 
@@ -80,7 +86,7 @@ class Task:
         self, samples: Samples, chosen: NDArray[np.intp], data: str, limits: Limits, output: Output
     ) -> Fitted:
         """Train with a display of the progress, and save the model before anything else."""
-        display = None if output.quiet else ProgressDisplay(limits.seconds)
+        display = None if output.quiet else ProgressDisplay(describe, limits.seconds)
         X, y, names = samples.X[chosen], samples.y[chosen], samples.encoding.feature_names
         extra = {"table": samples.encoding.to_dict(), "data": data, "rows": format_rows(chosen)}
         with _convergence_warnings() as messages, display or nullcontext():
@@ -104,6 +110,18 @@ class Task:
             "insufficient_width": found.insufficient,
             "widths": [vars(attempt) for attempt in found.attempts],
         }
+
+
+def describe(moment: Progress) -> str:
+    """Write a moment of training in one line."""
+
+    def number(value: float) -> str:
+        return f"{value:.6g}" if math.isfinite(value) else "unknown"
+
+    return (
+        f"{moment.phase:<8}  loss {number(moment.loss)}  bound {number(moment.bound)}  "
+        f"gap {percent(moment.gap)}"
+    )
 
 
 def _save(
@@ -143,3 +161,42 @@ def _convergence_warnings() -> Iterator[list[str]]:
         warnings.showwarning = take  # type: ignore[assignment]
         warnings.simplefilter("always", ConvergenceWarning)
         yield messages
+
+
+def summarise(
+    model: Estimator,
+    samples: Samples,
+    chosen: NDArray[np.intp],
+    kept: NDArray[np.intp],
+) -> dict[str, Any]:
+    """Collect what is known of a trained model, measured on both parts of the samples."""
+    result = model.result_
+    classes = getattr(model, "classes_", None)
+    measure = "r2" if classes is None else "accuracy"
+
+    def measured(rows: NDArray[np.intp]) -> float | None:
+        if not len(rows):
+            return None
+        predicted, y = model.predict(samples.X[rows]), samples.y[rows]
+        return errors_of(y, predicted)["r2"] if classes is None else float((predicted == y).mean())
+
+    return {
+        "network": str(model.network_.architecture),
+        "status": result.status,
+        "loss": float(result.loss),
+        "bound": float(result.bound),
+        "gap": float(result.gap),
+        "bound_origin": result.bound_origin,
+        "objective": result.objective,
+        **{name: getattr(model, f"{name}_") for name in SETTLED if hasattr(model, f"{name}_")},
+        **({} if classes is None else {"classes": classes.tolist()}),
+        "method": result.method,
+        "solver": result.solver,
+        "seconds": float(result.seconds),
+        "train_rows": len(chosen),
+        "test_rows": len(kept),
+        f"train_{measure}": measured(chosen),
+        f"test_{measure}": measured(kept),
+        "size_bits": int(model.network_.size_bits),
+        "message": result.message,
+    }

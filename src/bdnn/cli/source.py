@@ -1,4 +1,7 @@
-"""Where a command's data come from: a built-in data set or a file of the user's."""
+"""A model file and a table in the hands of a command: a built-in data set or a file of the user's.
+
+Nothing here loads scikit-learn, which takes a second.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +12,50 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdnn import datasets
-from bdnn.cli.model import encoding_of
 from bdnn.cli.options import data as options
+from bdnn.datasets.tables.columns import ColumnCode
 from bdnn.datasets.tables.encoding import Encoding
 from bdnn.datasets.tables.samples import Samples, read_labels, read_numbers
 from bdnn.datasets.tables.table import Table, read_table
-from bdnn.errors import DataError
-from bdnn.model_file import ModelRecord
+from bdnn.errors import DataError, ModelFileError, UnsupportedFeatureError
+from bdnn.model_file import ModelRecord, read_model
 from bdnn.network.activation import FloatArray
+
+
+def read_classifier(path: Path) -> ModelRecord:
+    """Read the file of a classifier, for commands that regressors cannot serve."""
+    record = read_model(path)
+    if record.model.kind == "regressor":
+        raise UnsupportedFeatureError(
+            f"{path} holds a regressor and this command is for classifiers: regressors have "
+            "predict, evaluate and info."
+        )
+    return record
+
+
+def check_labels(record: ModelRecord, y: NDArray[np.generic]) -> None:
+    """Raise an error for a label that is no class of a model."""
+    unknown = next((label for label in y.tolist() if label not in record.model.classes), None)
+    if unknown is not None:
+        raise DataError(
+            f"the label {unknown!r} is no class of the model, which knows "
+            f"{', '.join(map(repr, record.model.classes))}: check --target."
+        )
+
+
+def encoding_of(record: ModelRecord) -> Encoding:
+    """Find how a model wants its table encoded; one trained in Python takes numbers as they are."""
+    model = record.model
+    if "table" not in record.extra:
+        columns = tuple(ColumnCode(name) for name in model.feature_names)
+        return Encoding(columns, header=model.names is not None)
+    encoding = Encoding.from_dict(record.extra["table"])
+    if len(encoding.feature_names) != model.n_features:
+        raise ModelFileError(
+            f"the model file describes a table of {len(encoding.feature_names)} features for a "
+            f"network of {model.n_features}: save the model again."
+        )
+    return encoding
 
 
 def training_samples(asked: options.Data, *, regression: bool) -> Samples:
