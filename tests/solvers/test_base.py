@@ -53,10 +53,10 @@ class Stubborn(AbstractSolver):
     distribution: ClassVar[str] = "numpy"
     features: ClassVar[frozenset[Feature]] = frozenset(Feature)
 
-    def _solve(self, program: Program, limits: Limits, start: Any, monitor: Any) -> Any:
-        monitor.incumbent(np.zeros(program.n_variables), 0.0)
+    def _solve(self, monitor: Any, start: Any) -> Any:
+        monitor.incumbent(np.zeros(monitor.program.n_variables))
         self.let_go.wait()
-        monitor.incumbent(np.zeros(program.n_variables), -1.0)
+        monitor.incumbent(np.eye(monitor.program.n_variables)[0])
         self.ended.set()
         raise RuntimeError("nobody hears this")
 
