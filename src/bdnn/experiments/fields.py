@@ -41,9 +41,9 @@ class Fields:
         """Take true or false."""
         return bool(self._take(name, bool, "true or false", default))
 
-    def number(self, name: str, default: float | None = None) -> float | None:
+    def number(self, name: str) -> float | None:
         """Take a positive number, or None where there is none."""
-        value = self._left.pop(name, default)
+        value = self._left.pop(name, None)
         if value is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
@@ -64,12 +64,19 @@ class Fields:
             raise self.error(f"{name} must be a table, got {value!r}", f"write [{name}]")
         return value
 
-    def records(self, name: str) -> list[Any]:
+    def table(self, name: str) -> Fields:
+        """Take a table, empty where there is none."""
+        return Fields(self.source, f"[{name}]", self.entries(name))
+
+    def tables(self, name: str) -> list[Fields]:
         """Take a list of tables, empty where there is none."""
         value = self._left.pop(name, [])
         if not isinstance(value, list):
             raise self.error(f"{name} must be a list of tables", f"write [[{name}]]")
-        return value
+        return [
+            Fields(self.source, f"[[{name}]] number {place}", entry)
+            for place, entry in enumerate(value, start=1)
+        ]
 
     def items(self, name: str, kind: type | tuple[type, ...], default: Any = None) -> list[Any]:
         """Take a list whose items have a type and differ."""
