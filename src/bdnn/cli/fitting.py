@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 import tempfile
 import time
@@ -12,7 +11,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,7 @@ from bdnn.cli.commands.evaluate import errors_of
 from bdnn.cli.interrupts import undisturbed
 from bdnn.cli.options.learning import Learning
 from bdnn.cli.options.limits import Limits
-from bdnn.cli.output import Output, percent
+from bdnn.cli.output import Output, number, percent
 from bdnn.cli.progress import ProgressDisplay
 from bdnn.datasets import Samples
 from bdnn.errors import ModelError
@@ -32,28 +31,13 @@ from bdnn.network.activation import FloatArray
 from bdnn.training.result import Progress
 
 # Options of another name than the parameter they become.
-_OPTIONS = {
-    "robust": "--radius",
-    "validation_fraction": "--validation",
-}
-
+_OPTIONS = {"robust": "--radius", "validation_fraction": "--validation"}
 # What a regressor settles by itself.
 SETTLED = ("ridge", "smoothing")
 
 Estimator = BDNNClassifier | BDNNRegressor
-
-
-class Fitted(NamedTuple):
-    """A trained model, what training warned of, what else was found out, and where it is saved.
-
-    ``problem`` says what kept it from being saved where it was wanted.
-    """
-
-    model: Estimator
-    warnings: list[str]
-    facts: dict[str, Any]
-    path: Path | None
-    problem: str | None
+# Rows to train on, and to test on.
+Parts = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 @dataclass(frozen=True)
@@ -83,9 +67,13 @@ class Task:
         return cls(kind, parameters, (learning.max_error or 0.0) if learning.smallest else None)
 
     def fit(
-        self, samples: Samples, chosen: NDArray[np.intp], data: str, limits: Limits, output: Output
-    ) -> Fitted:
-        """Train with a display of the progress, and save the model before anything else."""
+        self, samples: Samples, rows: Parts, data: str, limits: Limits, output: Output
+    ) -> tuple[dict[str, Any], str | None]:
+        """Train with a display of the progress, and save the model before anything else.
+
+        Returns what is known of the model, and what kept it from being saved where it was wanted.
+        """
+        chosen, _ = rows
         display = None if output.quiet else ProgressDisplay(describe, limits.seconds)
         X, y, names = samples.X[chosen], samples.y[chosen], samples.encoding.feature_names
         extra = {"table": samples.encoding.to_dict(), "data": data, "rows": format_rows(chosen)}
@@ -93,7 +81,14 @@ class Task:
             model, facts = self._train(X, y, feature_names=names, callback=display)
             with undisturbed():
                 path, problem = _save(model, output.out, extra)
-        return Fitted(model, messages, facts, path, problem)
+        output.tell(messages)
+        summary = {
+            **_summarise(model, samples, rows),
+            **facts,
+            "out": None if path is None else str(path),
+            "notes": [*samples.notes, *messages],
+        }
+        return summary, problem
 
     def _train(
         self, X: FloatArray, y: NDArray[np.generic], **options: Any
@@ -114,14 +109,8 @@ class Task:
 
 def describe(moment: Progress) -> str:
     """Write a moment of training in one line."""
-
-    def number(value: float) -> str:
-        return f"{value:.6g}" if math.isfinite(value) else "unknown"
-
-    return (
-        f"{moment.phase:<8}  loss {number(moment.loss)}  bound {number(moment.bound)}  "
-        f"gap {percent(moment.gap)}"
-    )
+    loss, bound = number(moment.loss, 6), number(moment.bound, 6)
+    return f"{moment.phase:<8}  loss {loss}  bound {bound}  gap {percent(moment.gap)}"
 
 
 def _save(
@@ -163,13 +152,9 @@ def _convergence_warnings() -> Iterator[list[str]]:
         yield messages
 
 
-def summarise(
-    model: Estimator,
-    samples: Samples,
-    chosen: NDArray[np.intp],
-    kept: NDArray[np.intp],
-) -> dict[str, Any]:
+def _summarise(model: Estimator, samples: Samples, rows: Parts) -> dict[str, Any]:
     """Collect what is known of a trained model, measured on both parts of the samples."""
+    chosen, kept = rows
     result = model.result_
     classes = getattr(model, "classes_", None)
     measure = "r2" if classes is None else "accuracy"

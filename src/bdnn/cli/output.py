@@ -54,9 +54,12 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def print_pairs(pairs: Iterable[tuple[str, str]]) -> None:
-    """Print names and values in two columns; further lines of a value stand below its first."""
-    rows = list(pairs)
+def print_pairs(pairs: Iterable[tuple[str, str | None]]) -> None:
+    """Print names and values in two columns, those that there are.
+
+    Further lines of a value stand below its first.
+    """
+    rows = [(name, value) for name, value in pairs if value is not None]
     width = max(len(name) for name, _ in rows) + 2
     for name, value in rows:
         first, *more = value.splitlines() or [""]
@@ -81,9 +84,9 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]], title: s
     Console(width=None if sys.stdout.isatty() else _PIPE_WIDTH, markup=False).print(table)
 
 
-def number(value: float | None) -> str:
-    """Write a number in four digits."""
-    return "unknown" if value is None else f"{value:.4g}"
+def number(value: float | None, digits: int = 4) -> str:
+    """Write a number in so many digits."""
+    return "unknown" if value is None or not math.isfinite(value) else f"{value:.{digits}g}"
 
 
 def percent(share: float | None) -> str:

@@ -57,6 +57,6 @@ def attack(
         ("attack", f"{method}, {perturbation}"),
         ("accuracy", percent(facts["accuracy"])),
         ("attacked", f"{percent(found.accuracy)}, {facts['changed_rows']} classes changed"),
-        *([] if output.place is None else [("written", output.place)]),
+        ("written", output.place),
     ]
     output.show(facts, lambda: print_pairs(pairs))

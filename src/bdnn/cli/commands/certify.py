@@ -140,7 +140,7 @@ def _draw(
 
 
 def _print(report: dict[str, Any], perturbation: Perturbation) -> None:
-    pairs = [
+    pairs: list[tuple[str, str | None]] = [
         ("rows", str(report["rows"])),
         ("radius", str(perturbation)),
         ("accuracy", percent(report["accuracy"])),
@@ -158,9 +158,7 @@ def _print(report: dict[str, Any], perturbation: Perturbation) -> None:
             ("exact", settled),
             ("time", f"{report['seconds']:.2f} s"),
         ]
-    for what, key in (("certificates", "out"), ("picture", "plot")):
-        pairs += [] if report[key] is None else [(what, report[key])]
-    print_pairs(pairs)
+    print_pairs([*pairs, ("certificates", report["out"]), ("picture", report["plot"])])
     print_table(
         ["radius", "certified accuracy"],
         [[f"{line['radius']:g}", percent(line["certified_accuracy"])] for line in report["curve"]],

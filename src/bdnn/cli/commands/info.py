@@ -64,7 +64,7 @@ def _print_facts(record: ModelRecord, facts: dict[str, Any]) -> None:
             ("inputs", ", ".join(facts["feature_names"])),
             ("scaling", facts["scale"] or "none"),
             ("target", facts["target"] or "unknown"),
-            *([] if is_regressor else [("classes", ", ".join(map(str, facts["classes"])))]),
+            ("classes", None if is_regressor else ", ".join(map(str, facts["classes"]))),
             ("data", facts["data"] or "unknown"),
             ("settings", ", ".join(f"{key}={value}" for key, value in facts["settings"].items())),
             ("status", result["status"]),

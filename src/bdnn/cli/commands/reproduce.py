@@ -7,6 +7,7 @@ import os
 import shlex
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -19,7 +20,6 @@ from bdnn.errors import DataError, ModelError
 
 if TYPE_CHECKING:
     from bdnn.experiments.experiment import Experiment
-    from bdnn.experiments.report.contents import Contents
     from bdnn.experiments.runner import Progress
 
 _INCOMPLETE = 1
@@ -99,7 +99,13 @@ def _answer(request: Request, suite: Suite) -> None:
     if not request.names:
         _list(request, suite)
         return
-    experiments = _load(request, suite)
+    from bdnn.experiments import load_experiment, names
+
+    groups = [names(suite.folder) if name == "all" else (name,) for name in request.names]
+    experiments = [
+        load_experiment(name, quick=request.quick, folder=suite.folder)
+        for name in dict.fromkeys(chain(*groups))
+    ]
     if request.estimate:
         _estimate(request, experiments)
         return
@@ -107,10 +113,10 @@ def _answer(request: Request, suite: Suite) -> None:
         raise ModelError("there is no folder to write to: add --out FOLDER.")
     if request.out.exists() and not request.out.is_dir():
         raise DataError(f"cannot write to {request.out}: it is no folder: choose another name.")
-    interrupted = False
-    if not request.report_only:
-        interrupted = _run(request, request.out, experiments)
-    _report(request, suite, request.out, experiments, interrupted)
+    is_interrupted = not request.report_only and _run(request, request.out, experiments)
+    is_whole = _report(request, suite, request.out, experiments)
+    if is_interrupted or not is_whole:
+        raise typer.Exit(_INCOMPLETE)
 
 
 def _check(request: Request) -> None:
@@ -138,22 +144,11 @@ def _check(request: Request) -> None:
         raise ModelError("--out has no effect without a name: name what to run, for example all.")
 
 
-def _load(request: Request, suite: Suite) -> list[Experiment]:
-    from bdnn.experiments import load_experiment, names
-
-    wanted = [
-        name
-        for given in request.names or ()
-        for name in (names(suite.folder) if given == "all" else (given,))
-    ]
-    unique = list(dict.fromkeys(wanted))
-    return [load_experiment(name, quick=request.quick, folder=suite.folder) for name in unique]
-
-
 def _list(request: Request, suite: Suite) -> None:
     from bdnn.experiments import estimated_seconds, load_experiment, names, plan
 
     records: list[dict[str, Any]] = []
+    lines = []
     for name in names(suite.folder):
         record: dict[str, Any] = {"name": name}
         for mode in ("full", "quick"):
@@ -163,29 +158,17 @@ def _list(request: Request, suite: Suite) -> None:
             record[f"{mode}_cells"] = len(cells)
             record[f"{mode}_seconds"] = estimated_seconds(cells.values(), request.workers)
         records.append(record)
-    told = {"experiments": records, "jobs": request.workers}
-    request.show(told, lambda: _print_list(request, suite, records))
+        told = (duration(x) if key.endswith("seconds") else str(x) for key, x in record.items())
+        lines.append(list(told))
 
+    def show() -> None:
+        print_table(["name", "title", "cells", "time", "quick cells", "quick time"], lines)
+        typer.echo(
+            f"times are estimates for {request.workers} cells at a time; run with "
+            f"'bdnn {suite.command} NAME --out FOLDER', or all"
+        )
 
-def _print_list(request: Request, suite: Suite, records: list[dict[str, Any]]) -> None:
-    print_table(
-        ["name", "title", "cells", "time", "quick cells", "quick time"],
-        [
-            [
-                record["name"],
-                record["title"],
-                str(record["full_cells"]),
-                duration(record["full_seconds"]),
-                str(record["quick_cells"]),
-                duration(record["quick_seconds"]),
-            ]
-            for record in records
-        ],
-    )
-    typer.echo(
-        f"times are estimates for {request.workers} cells at a time; run with "
-        f"'bdnn {suite.command} NAME --out FOLDER', or all"
-    )
+    request.show({"experiments": records, "jobs": request.workers}, show)
 
 
 def _estimate(request: Request, experiments: list[Experiment]) -> None:
@@ -242,14 +225,10 @@ def describe(progress: Progress) -> str:
     return f"{line}  {'; '.join(running[:_SHOWN])}" if running else line
 
 
-def _report(
-    request: Request,
-    suite: Suite,
-    folder: Path,
-    experiments: list[Experiment],
-    interrupted: bool,
-) -> None:
+def _report(request: Request, suite: Suite, folder: Path, experiments: list[Experiment]) -> bool:
+    """Write the reports and say what is in them; tell whether every cell is done."""
     from bdnn.experiments import plan, write_report
+    from bdnn.experiments.report.contents import details
     from bdnn.experiments.results import read_results
 
     if not folder.is_dir():
@@ -259,35 +238,28 @@ def _report(
         folder, experiments, rows, title=suite.title, command=request.line(suite)
     )
     cells = plan(experiments)
-    done = sum(key in rows and rows[key]["status"] == "done" for key in cells)
-    _tell(request, folder, contents, done, len(cells))
-    if interrupted or done < len(cells):
-        raise typer.Exit(_INCOMPLETE)
-
-
-def _tell(request: Request, folder: Path, contents: Contents, done: int, total: int) -> None:
-    from bdnn.experiments.report.contents import details
-
-    summary = contents.summary
-    facts = {
-        "out": str(folder),
-        "cells": total,
-        "done": done,
-        "failed": len(contents.failures),
-        "accuracy_cells": summary.accuracy.total,
-        "accuracy_cells_reached": summary.accuracy.reached,
-        "speedup": summary.speedup,
-    }
+    done = sum(1 for key in cells if key in rows and rows[key]["status"] == "done")
+    summary, n_failed = contents.summary, len(contents.failures)
 
     def show() -> None:
-        lines = [("cells", f"{done} of {total} done, {len(contents.failures)} failed")]
+        lines = [("cells", f"{done} of {len(cells)} done, {n_failed} failed")]
         if summary.accuracy.total:
             lines.append(("accuracy cells at or above the paper", str(summary.accuracy)))
         print_pairs([*lines, *details(summary), ("report", str(folder / "report.html"))])
         for label, reason in contents.failures[:3]:
             note(f"failed: {label}: {reason}")
 
+    facts = {
+        "out": str(folder),
+        "cells": len(cells),
+        "done": done,
+        "failed": n_failed,
+        "accuracy_cells": summary.accuracy.total,
+        "accuracy_cells_reached": summary.accuracy.reached,
+        "speedup": summary.speedup,
+    }
     request.show(facts, show)
+    return done == len(cells)
 
 
 def duration(seconds: float) -> str:

@@ -12,6 +12,8 @@ from bdnn.cli.options.limits import Limits
 from bdnn.cli.output import Output, number, percent, print_pairs
 from bdnn.errors import DataError
 
+_PRICED = "loss and prices, which the bound is about"
+
 
 @options
 def train(
@@ -28,7 +30,7 @@ def train(
     DATA is a CSV file (separator , ; or tab, with or without header) or a built-in data set. Text
     columns are one-hot encoded. Ctrl-C ends training and keeps the best network so far.
     """
-    from bdnn.cli.fitting import SETTLED, Task, summarise
+    from bdnn.cli.fitting import SETTLED, Task
     from bdnn.cli.source import training_samples
 
     parameters = {
@@ -38,29 +40,23 @@ def train(
     }
     task = Task.create(learning, parameters)
     samples = training_samples(data, regression=learning.regression)
-    chosen, kept = data.split(samples, seed=limits.seed, regression=learning.regression)
+    rows = data.split(samples, seed=limits.seed, regression=learning.regression)
     output.tell(samples.notes)
-    fitted = task.fit(samples, chosen, data.data, limits, output)
-    output.tell(fitted.warnings)
-    summary = {
-        **summarise(fitted.model, samples, chosen, kept),
-        **fitted.facts,
-        "out": None if fitted.path is None else str(fitted.path),
-        "notes": [*samples.notes, *fitted.warnings],
-    }
+    summary, problem = task.fit(samples, rows, data.data, limits, output)
     output.show(summary, lambda: _print(summary, SETTLED))
-    if fitted.problem is not None:
-        raise DataError(f"{fitted.problem}: the network is in {fitted.path} instead.")
+    if problem is not None:
+        raise DataError(f"{problem}: the network is in {summary['out']} instead.")
 
 
 def _print(summary: dict[str, Any], settled: tuple[str, ...]) -> None:
-    bits = summary["size_bits"]
+    bits, objective = summary["size_bits"], summary["objective"]
     pairs = [
         ("network", summary["network"]),
-        *_smallest_pairs(summary),
+        ("smallest width", _smallest(summary)),
         ("status", summary["status"]),
         ("loss", f"{summary['loss']:g}"),
-        *_objective_pairs(summary),
+        # What was minimised, where that is more than the loss.
+        ("objective", None if objective is None else f"{objective:g} ({_PRICED})"),
         ("bound", f"{summary['bound']:g} ({summary['bound_origin']})"),
         ("gap", percent(summary["gap"])),
         *((name, f"{summary[name]:g}") for name in settled if name in summary),
@@ -68,7 +64,7 @@ def _print(summary: dict[str, Any], settled: tuple[str, ...]) -> None:
         ("time", f"{summary['seconds']:.2f} s"),
         *_measured_pairs(summary),
         ("size", f"{bits} bits ({-(-bits // 8)} bytes)"),
-        *([("message", summary["message"])] if summary["message"] else []),
+        ("message", summary["message"] or None),
         ("saved", summary["out"] or "no (give --out model.json)"),
     ]
     print_pairs(pairs)
@@ -87,20 +83,13 @@ def _measured_pairs(summary: dict[str, Any]) -> list[tuple[str, str]]:
     return pairs
 
 
-def _smallest_pairs(summary: dict[str, Any]) -> list[tuple[str, str]]:
+def _smallest(summary: dict[str, Any]) -> str | None:
     """What was found out about narrower networks, if that was asked."""
     if "width" not in summary:
-        return []
+        return None
     width, ruled_out = summary["width"], summary["insufficient_width"]
     if ruled_out == width - 1:
         proof = "proven to be the smallest"
     else:
         proof = f"proven insufficient: {ruled_out}" if ruled_out else "no width is ruled out"
-    return [("smallest width", f"{width} ({proof})")]
-
-
-def _objective_pairs(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """What was minimised, where that is more than the loss."""
-    if summary.get("objective") is None:
-        return []
-    return [("objective", f"{summary['objective']:g} (loss and prices, which the bound is about)")]
+    return f"{width} ({proof})"
