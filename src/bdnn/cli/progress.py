@@ -7,7 +7,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 import typer
@@ -83,12 +82,7 @@ class ProgressDisplay(Generic[Moment]):
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, *rest: object) -> None:
         self._has_failed = kind is not None
         self._ended.set()
         self._thread.join()

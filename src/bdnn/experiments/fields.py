@@ -44,16 +44,14 @@ class Fields:
     def number(self, name: str) -> float | None:
         """Take a positive number, or None where there is none."""
         value = self._left.pop(name, None)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        if value is not None and not (_is_number(value) and value > 0):
             raise self.error(f"{name} must be a positive number, got {value!r}", "give one")
-        return float(value)
+        return None if value is None else float(value)
 
     def share(self, name: str, default: float) -> float:
         """Take a number from 0 to below 1."""
         value = self._left.pop(name, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+        if not (_is_number(value) and 0 <= value < 1):
             raise self.error(f"{name} must be from 0 to below 1, got {value!r}", "give a share")
         return float(value)
 
@@ -117,3 +115,7 @@ class Fields:
         if not isinstance(value, kind):
             raise self.error(f"{name} must be {what}, got {value!r}", "give one")
         return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -64,11 +64,14 @@ class AbstractSolver(ABC):
         Random seed of the solver.
     log : bool
         Whether the vendor's own log goes to standard output.
+    tolerance : float
+        How far a row may be broken and an integer variable be off.
     """
 
     threads: int = 1
     seed: int = 0
     log: bool = False
+    tolerance: float = 1e-7
 
     name: ClassVar[str]
     package: ClassVar[str]

@@ -25,14 +25,10 @@ INFINITE_ROW = 2**62
 
 @dataclass(frozen=True)
 class CpSat(AbstractSolver):
-    """The CP-SAT solver, for programs of integer variables and integer coefficients.
+    """The CP-SAT solver, with the settings of :class:`~bdnn.solvers.AbstractSolver`.
 
-    The objective may be fractional. A node limit counts conflicts.
-
-    Parameters
-    ----------
-    threads, seed, log
-        See :class:`~bdnn.solvers.base.AbstractSolver`.
+    It is for programs of integer variables and integer coefficients, which it solves without any
+    tolerance. The objective may be fractional. A node limit counts conflicts.
     """
 
     name: ClassVar[str] = "cpsat"

@@ -20,17 +20,7 @@ from bdnn.solvers.result import Monitor, SolveResult, Termination
 
 @dataclass(frozen=True)
 class Gurobi(AbstractSolver):
-    """The Gurobi solver.
-
-    Parameters
-    ----------
-    threads, seed, log
-        See :class:`~bdnn.solvers.base.AbstractSolver`.
-    tolerance : float
-        How far a row may be broken and an integer variable be off.
-    """
-
-    tolerance: float = 1e-7
+    """The Gurobi solver, with the settings of :class:`~bdnn.solvers.AbstractSolver`."""
 
     name: ClassVar[str] = "gurobi"
     package: ClassVar[str] = "gurobipy"

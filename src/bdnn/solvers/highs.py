@@ -22,30 +22,12 @@ from bdnn.solvers.tangents import by_tangents
 
 @dataclass(frozen=True)
 class Highs(AbstractSolver):
-    """The HiGHS solver.
-
-    Parameters
-    ----------
-    threads, seed, log
-        See :class:`~bdnn.solvers.base.AbstractSolver`.
-    tolerance : float
-        How far a row may be broken and an integer variable be off.
-    """
-
-    tolerance: float = 1e-7
+    """The HiGHS solver, with the settings of :class:`~bdnn.solvers.AbstractSolver`."""
 
     name: ClassVar[str] = "highs"
     package: ClassVar[str] = "highspy"
     distribution: ClassVar[str] = "highspy"
-    features: ClassVar[frozenset[Feature]] = frozenset(
-        {
-            Feature.CONTINUOUS,
-            Feature.FRACTIONAL_ROWS,
-            Feature.CONES,
-            Feature.START,
-            Feature.EVENTS,
-        }
-    )
+    features: ClassVar[frozenset[Feature]] = frozenset(Feature) - {Feature.QUADRATIC_OBJECTIVE}
 
     def _solve(self, monitor: Monitor, start: FloatArray | None) -> SolveResult:
         if monitor.program.cones:

@@ -18,19 +18,10 @@ from bdnn.solvers.result import INFINITE, Monitor, SolveResult, Termination
 
 @dataclass(frozen=True)
 class Scip(AbstractSolver):
-    """The SCIP solver.
+    """The SCIP solver, with the settings of :class:`~bdnn.solvers.AbstractSolver`.
 
     SCIP searches with one thread, whatever ``threads`` says.
-
-    Parameters
-    ----------
-    threads, seed, log
-        See :class:`~bdnn.solvers.base.AbstractSolver`.
-    tolerance : float
-        How far a row may be broken and an integer variable be off.
     """
-
-    tolerance: float = 1e-7
 
     name: ClassVar[str] = "scip"
     package: ClassVar[str] = "pyscipopt"
