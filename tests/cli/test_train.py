@@ -6,7 +6,7 @@ import pytest
 from bdnn import load
 from tests.cli.runner import SMALL, assert_refused, run, run_here, run_json, write
 
-FAST = ("--hidden", 2, "--seconds", 20)
+FAST = ("--hidden", 2, "--seconds", 60)
 
 
 def test_csv_to_model(small_csv, tmp_path):

@@ -4,27 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bdnn.cli.console import percent, print_pairs
 from bdnn.cli.options import options
-from bdnn.cli.options.data import ModelArgument
-from bdnn.cli.options.output import Answer
+from bdnn.cli.options.data import ModelFile
+from bdnn.cli.output import Answer, percent, print_pairs
 
 if TYPE_CHECKING:
     from bdnn.model_file import ModelRecord
 
 
 @options
-def info(model: ModelArgument, answer: Answer) -> None:
+def info(file: ModelFile, answer: Answer) -> None:
     """Show a model's network, size, training settings and result."""
     from bdnn.model_file import read_model
 
-    record = read_model(model)
+    record = read_model(file.model)
     facts = _facts(record)
-    answer.show({"model": str(model), **facts}, lambda: _print_facts(record, facts))
+    answer.show({"model": str(file.model), **facts}, lambda: _print_facts(record, facts))
 
 
 def _facts(record: ModelRecord) -> dict[str, Any]:
-    from bdnn.cli.model import target_of
+    from bdnn.cli.source import target_of
     from bdnn.export.rules import is_small, to_rules
     from bdnn.training.result import TrainingResult
 
@@ -64,7 +63,7 @@ def _print_facts(record: ModelRecord, facts: dict[str, Any]) -> None:
             ("inputs", ", ".join(facts["feature_names"])),
             ("scaling", facts["scale"] or "none"),
             ("target", facts["target"] or "unknown"),
-            *([] if is_regressor else [("classes", ", ".join(map(str, facts["classes"])))]),
+            ("classes", None if is_regressor else ", ".join(map(str, facts["classes"]))),
             ("data", facts["data"] or "unknown"),
             ("settings", ", ".join(f"{key}={value}" for key, value in facts["settings"].items())),
             ("status", result["status"]),

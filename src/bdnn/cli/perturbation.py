@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bdnn.cli.options.data import LabelledTable
-from bdnn.cli.options.guarantee import Perturbation
-from bdnn.cli.options.output import Answer
+from bdnn.cli.options import option
+from bdnn.cli.options.data import LabelledTable, ModelFile
 from bdnn.errors import DataError
 
 if TYPE_CHECKING:
@@ -19,23 +17,42 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Perturbation:
+    """What may be done to the rows of a table."""
+
+    radius: float = option("How far inputs may be moved.", 0.1)
+    norm: str = option("linf, l1 or l2.", "linf")
+    units: str = option("What the radius measures: scaled inputs, or raw ones.", "scaled")
+    integer: list[str] | None = option(
+        "A column of whole numbers; repeat it for several.", metavar="COL"
+    )
+    fixed: list[str] | None = option(
+        "A column that cannot be changed; repeat it for several.", metavar="COL"
+    )
+    in_range: bool = option("Keep every column within its range in DATA.", False)
+
+    def __str__(self) -> str:
+        return f"{self.radius:g} ({self.norm}, {self.units} inputs)"
+
+
+@dataclass(frozen=True)
 class Question:
-    """The labelled rows of a table and what surrounds them."""
+    """A model, labelled rows, what surrounds them, and what both commands tell first."""
 
     record: ModelRecord
     around: Surroundings
+    facts: dict[str, Any]
     notes: list[str]
 
 
-def ask(model: Path, table: LabelledTable, perturbation: Perturbation, answer: Answer) -> Question:
+def ask(file: ModelFile, table: LabelledTable, perturbation: Perturbation) -> Question:
     """Read a model and labelled rows, and look around them."""
-    from bdnn.cli.model import check_labels, read_classifier
-    from bdnn.cli.source import model_samples
+    from bdnn.cli.source import check_labels, model_samples, read_classifier
     from bdnn.network.norms import check_radius
     from bdnn.robustness import Surroundings
 
     check_radius(perturbation.radius)
-    record = read_classifier(model)
+    record = read_classifier(file.model)
     X, y, notes = model_samples(record, table)
     check_labels(record, y)
     around = Surroundings.create(
@@ -46,8 +63,16 @@ def ask(model: Path, table: LabelledTable, perturbation: Perturbation, answer: A
         units=perturbation.units,
         domain=_domain(record, X, perturbation),
     )
-    answer.tell(notes)
-    return Question(record, around, notes)
+    facts = {
+        "model": str(file.model),
+        "data": table.data,
+        "rows": len(X),
+        "norm": perturbation.norm,
+        "units": perturbation.units,
+        "accuracy": float((around.classes == around.labels).mean()),
+        "radius": perturbation.radius,
+    }
+    return Question(record, around, facts, notes)
 
 
 def _domain(record: ModelRecord, X: FloatArray, perturbation: Perturbation) -> Domain:
@@ -75,14 +100,3 @@ def _features(places: dict[str, list[int]], names: Sequence[str], option: str) -
             f"{', '.join(map(repr, places))}: name one of these."
         )
     return [j for name in names for j in places[name]]
-
-
-def describe(question: Question, perturbation: Perturbation) -> dict[str, Any]:
-    """What both commands tell first."""
-    return {
-        "rows": len(question.around.X),
-        "norm": perturbation.norm,
-        "units": perturbation.units,
-        "accuracy": float((question.around.classes == question.around.labels).mean()),
-        "radius": perturbation.radius,
-    }
