@@ -11,14 +11,13 @@ import math
 from fractions import Fraction
 from typing import Any, get_args
 
-from bdnn.checker.claims import Claim, Deadline, claimed, judged, weakest
+from bdnn.checker.claims import Claim, Deadline, claimed, judged, number_text, weakest
 from bdnn.checker.evaluation import Evaluation
 from bdnn.checker.guarantee import Ball, Guarantee, Norm
 from bdnn.checker.intervals import is_too_large
 from bdnn.checker.model import CheckedModel
 from bdnn.checker.result import Result, check_bound, check_optimality
 from bdnn.checker.samples import Samples
-from bdnn.checker.statements import number_text
 
 # Pairs of samples are compared one by one.
 _MOST_SAMPLES = 2000

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bdnn.checker.claims import Deadline, Verdict
+from bdnn.checker.claims import Deadline, Verdict, key_of, parse_rows, place, shown
 from bdnn.checker.evaluation import Evaluation
 from bdnn.checker.model import CheckedModel
 from bdnn.checker.samples import Samples
-from bdnn.checker.statements import key_of, parse_rows, place, shown
 
 
 class PromiseError(Exception):

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from bdnn import limits
+from bdnn.checker.claims import key_of
 from bdnn.checker.files import parse_json, read_bytes
 from bdnn.checker.layers import Layer, Number, parse_activation
-from bdnn.checker.statements import key_of
 from bdnn.checker.upgrade import upgrade
 from bdnn.errors import ModelFileError
 

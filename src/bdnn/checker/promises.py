@@ -10,12 +10,20 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, get_args
 
-from bdnn.checker.claims import Claim, OutOfTimeError, claimed, proven
+from bdnn.checker.claims import (
+    Claim,
+    OutOfTimeError,
+    claimed,
+    exact,
+    number_text,
+    place,
+    proven,
+    shown,
+)
 from bdnn.checker.guarantee import Ball, Guarantee, Norm, Units
 from bdnn.checker.intervals import is_too_large
 from bdnn.checker.known import Known, PromiseError, require
 from bdnn.checker.layers import Number
-from bdnn.checker.statements import exact, number_text, place, shown
 from bdnn.errors import ModelFileError
 
 # Shares are promised as doubles.

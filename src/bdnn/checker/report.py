@@ -7,7 +7,15 @@ from fractions import Fraction
 
 from bdnn.checker.bounds import Masses, own_bounds
 from bdnn.checker.certified import certified_claims, is_certified_training
-from bdnn.checker.claims import Claim, Deadline, OutOfTimeError, claimed, judged, proven
+from bdnn.checker.claims import (
+    Claim,
+    Deadline,
+    OutOfTimeError,
+    claimed,
+    judged,
+    number_text,
+    proven,
+)
 from bdnn.checker.enumeration import TooLargeError, smallest_loss
 from bdnn.checker.evaluation import Evaluation, evaluate
 from bdnn.checker.known import Known
@@ -23,7 +31,6 @@ from bdnn.checker.result import (
     differing,
 )
 from bdnn.checker.samples import Samples, check_data, check_names, check_ranges
-from bdnn.checker.statements import number_text
 from bdnn.checker.weights import Weights, read_weights
 
 _RESULT = ("loss", "training error", "bound", "optimality")

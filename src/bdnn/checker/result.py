@@ -7,10 +7,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from bdnn.checker.claims import Claim, Deadline, claimed, false, judged, proven
+from bdnn.checker.claims import (
+    Claim,
+    Deadline,
+    claimed,
+    exact,
+    false,
+    judged,
+    number_text,
+    proven,
+    shown,
+)
 from bdnn.checker.layers import Number
 from bdnn.checker.model import CheckedModel
-from bdnn.checker.statements import exact, number_text, shown
 from bdnn.errors import ModelFileError
 
 # Numbers that no double holds are stated rounded, or added up in another order than here.

@@ -9,9 +9,20 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bdnn import limits
-from bdnn.checker.claims import Claim, Deadline, claimed, false, judged, proven
+from bdnn.checker.claims import (
+    Claim,
+    Deadline,
+    claimed,
+    exact,
+    false,
+    judged,
+    key_of,
+    parse_rows,
+    place,
+    proven,
+    shown,
+)
 from bdnn.checker.model import CheckedModel
-from bdnn.checker.statements import exact, key_of, parse_rows, place, shown
 from bdnn.errors import DataError, ModelFileError
 
 Row = tuple[float, ...]

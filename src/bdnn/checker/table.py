@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from bdnn import limits
-from bdnn.checker.claims import Deadline, OutOfTimeError
+from bdnn.checker.claims import Deadline, OutOfTimeError, shown
 from bdnn.checker.files import open_table, read_rows
 from bdnn.checker.model import CheckedModel, Column
 from bdnn.checker.samples import Samples, make_samples
-from bdnn.checker.statements import shown
 from bdnn.errors import DataError, ModelFileError
 
 _MISSING = ("", "na", "nan", "?")

@@ -253,7 +253,7 @@ class BDNNEstimator(BaseEstimator):  # type: ignore[misc]
         estimator._take(record.model, result, dict(record.certificate))
         estimator.n_features_in_ = record.model.n_features
         if has_column_names:
-            estimator.feature_names_in_ = np.array(record.model.names, dtype=object)
+            estimator.feature_names_in_ = np.array(record.model.feature_names, dtype=object)
         estimator.extra_ = dict(record.extra)
         return estimator
 

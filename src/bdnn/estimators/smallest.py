@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, cast
 
@@ -134,6 +134,7 @@ def smallest_network(
         raise ModelError(f"max_width must be positive, got {max_width!r}: give for example 64.")
     weight = 1.0 if sample_weight is None else np.asarray(sample_weight, dtype=float)
     total = float(np.broadcast_to(weight, len(np.asarray(y))).sum())
+    allowed = 2.0 * max_error * total
     hunt = _Hunt(
         {
             "X": X,
@@ -142,40 +143,31 @@ def smallest_network(
             "feature_names": feature_names,
             "encoder": encoder,
         },
-        allowed=2.0 * max_error * total,
-        limits=limits,
-        callback=callback,
-        model=BDNNClassifier(**parameters),
+        # Sums of weights are rounded; a loss that is off by less than any sample is not a miss.
+        allowed + 1e-9 * max(1.0, allowed),
+        limits,
+        callback,
+        BDNNClassifier(**parameters),
     )
     width = hunt.find(max_width)
     insufficient = hunt.prove(width)
     return hunt.conclude(width, insufficient)
 
 
+@dataclass
 class _Hunt:
     """Fits of several widths on the same samples, under one time limit."""
 
-    def __init__(
-        self,
-        samples: dict[str, Any],
-        *,
-        allowed: float,
-        limits: Limits,
-        callback: Callable[[Progress], bool | None] | None,
-        model: BDNNClassifier,
-    ) -> None:
-        self.samples = samples
-        # Sums of weights are rounded; a loss that is off by less than any sample is not a miss.
-        self.allowed = allowed + 1e-9 * max(1.0, allowed)
-        self.limits = limits
-        self.seconds = limits.seconds
-        self.callback = callback
-        self.model = model
-        self.started = time.perf_counter()
-        self.stopped = False
-        self.found: dict[int, BDNNClassifier] = {}
-        self.attempts: dict[int, Attempt] = {}
-        self.ruled_out: set[int] = set()
+    samples: dict[str, Any]
+    allowed: float
+    limits: Limits
+    callback: Callable[[Progress], bool | None] | None
+    model: BDNNClassifier
+    started: float = field(default_factory=time.perf_counter)
+    stopped: bool = False
+    found: dict[int, BDNNClassifier] = field(default_factory=dict)
+    attempts: dict[int, Attempt] = field(default_factory=dict)
+    ruled_out: set[int] = field(default_factory=set)
 
     @property
     def elapsed(self) -> float:
@@ -215,7 +207,7 @@ class _Hunt:
 
     def find(self, max_width: int) -> int:
         """Double the width until it does, then halve the interval between no and yes."""
-        deadline = _FINDING * self.seconds
+        deadline = _FINDING * self.limits.seconds
         too_narrow, width = 0, 1
         while width not in self.found:
             left = deadline - self.elapsed
@@ -238,7 +230,7 @@ class _Hunt:
 
     def prove(self, width: int) -> int:
         """Rule out widths from below; what is too narrow rules out all that is narrower."""
-        deadline = self.elapsed + _PROVING * self.seconds
+        deadline = self.elapsed + _PROVING * self.limits.seconds
         for narrow in range(1, width):
             left = deadline - self.elapsed
             known = self.attempts.get(narrow)
@@ -257,7 +249,7 @@ class _Hunt:
         """Train the chosen width to the end, from the network in hand."""
         width = min(width, *self.found)
         model = self.found[width]
-        left = self.seconds - self.elapsed
+        left = self.limits.seconds - self.elapsed
         if left > 0.5 and not self.stopped:
             self.fit(width, left, decide=False)
             model = self.found[width]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def dumps(record: ModelRecord) -> str:
         "format": FORMAT,
         "version": VERSION,
         "kind": model.kind,
-        "encoder": _encoder(model.encoder),
+        "encoder": encode(_encoder(model.encoder)),
         "network": _network(model.network),
         "outputs": {"classes": list(model.classes), "targets": _targets(model.targets)},
         "settings": encode(record.settings),
@@ -63,24 +64,8 @@ def _encoder(encoder: Encoder) -> dict[str, Any]:
         "scale": encoder.scale,
         "step": encoder.step,
         "header": encoder.header,
-        "columns": [
-            {
-                "name": column.name,
-                "kind": column.kind,
-                "values": list(column.values),
-                "fill": column.fill,
-            }
-            for column in encoder.columns
-        ],
-        "numbers": [
-            {
-                "column": number.column,
-                "value": number.value,
-                "shift": number.shift,
-                "factor": number.factor,
-            }
-            for number in encoder.numbers
-        ],
+        "columns": [{**asdict(column), "kind": column.kind} for column in encoder.columns],
+        "numbers": [asdict(number) for number in encoder.numbers],
     }
 
 

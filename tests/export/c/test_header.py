@@ -11,7 +11,7 @@ from bdnn.export.c import export_c
 from bdnn.export.c.compiler import STRICT
 from bdnn.export.c.text import check_name, comment, integer, integer_type, make_name, string
 from bdnn.export.inputs import choose_format
-from tests.encoding.encoders import make_encoder
+from tests.encoding.encoders import make_encoder, rescaled
 from tests.export.models import make_model
 from tests.sentences import assert_one_sentence
 
@@ -131,7 +131,7 @@ def test_bad_formats(options):
 
 def test_bad_models():
     model = make_model(np.random.default_rng(0))
-    steep = replace(model.encoder, factor=np.full(4, 1e300))
+    steep = rescaled(model.encoder, factor=np.full(4, 1e300))
     for bad, options in (
         (replace(model, encoder=steep), {}),
         (model, {"main": True}),
