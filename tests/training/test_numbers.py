@@ -11,9 +11,9 @@ from bdnn.bounds.states import Levels
 from bdnn.clock import Slot
 from bdnn.errors import ModelError
 from bdnn.problem.create import regression
+from bdnn.selection.smoothing import smoothed
+from bdnn.training import Descent, get_method
 from bdnn.training.limits import Budget
-from bdnn.training.regression import RegressionDescent, get_regression_method
-from bdnn.training.regression.smoothing import smoothed
 from tests.oracle import smallest_regression_loss
 from tests.problems import regression_problem
 
@@ -42,10 +42,10 @@ SHAPES = [
 def test_a_search_is_true_and_reproducible(shape):
     problem = regression_problem(2, n_samples=15, **shape)
     budget = Budget(seconds=60, seed=5)
-    network, result = RegressionDescent(kicks=2).train(problem, budget=budget)
+    network, result = Descent(kicks=2).train(problem, budget=budget)
     assert result.loss == pytest.approx(problem.value(network))
     assert result.bound <= result.loss <= problem.value(problem.constant_network()) + 1e-9
-    again = RegressionDescent(kicks=2).train(problem, budget=budget)
+    again = Descent(kicks=2).train(problem, budget=budget)
     assert again.network == network
     losses = [moment.loss for moment in result.history]
     assert losses == sorted(losses, reverse=True)
@@ -54,7 +54,7 @@ def test_a_search_is_true_and_reproducible(shape):
 @pytest.mark.parametrize("seed", range(4))
 def test_a_search_on_tiny_data_comes_near_the_optimum(seed):
     problem = regression_problem(seed)
-    found = RegressionDescent().train(problem, budget=Budget(seconds=60)).result.loss
+    found = Descent().train(problem, budget=Budget(seconds=60)).result.loss
     wanted = smallest_regression_loss(problem)
     assert (
         wanted - 1e-9
@@ -64,9 +64,9 @@ def test_a_search_on_tiny_data_comes_near_the_optimum(seed):
 
 
 def test_without_compiled_code_units_are_drawn(monkeypatch):
-    monkeypatch.setattr("bdnn.training.regression.descent.wait_for_regression", lambda *_: False)
+    monkeypatch.setattr("bdnn.training.phases.numbers.wait_for_regression", lambda *_: False)
     problem = regression_problem(2, n_samples=40, hidden=(6, 5), weights="continuous")
-    network, result = RegressionDescent().train(problem, budget=Budget(seconds=60))
+    network, result = Descent().train(problem, budget=Budget(seconds=60))
     assert result.status == "time limit"
     assert "not loaded" in result.message
     assert problem.value(network) < problem.value(problem.constant_network())
@@ -74,8 +74,8 @@ def test_without_compiled_code_units_are_drawn(monkeypatch):
 
 def test_a_start_is_kept_or_improved():
     problem = regression_problem(8, n_samples=20)
-    first = RegressionDescent(kicks=0).train(problem, budget=Budget(seed=1))
-    second = RegressionDescent(kicks=0).train(problem, start=first.network, budget=Budget(seed=2))
+    first = Descent(kicks=0).train(problem, budget=Budget(seed=1))
+    second = Descent(kicks=0).train(problem, start=first.network, budget=Budget(seed=2))
     assert second.result.loss <= first.result.loss
 
 
@@ -87,7 +87,7 @@ def test_a_handler_ends_the_search_and_the_network_stays():
         moments.append(moment)
         return moment.phase == "search"
 
-    network, result = RegressionDescent().train(problem, on_progress=stop)
+    network, result = Descent().train(problem, on_progress=stop)
     assert result.status == "interrupted"
     assert problem.value(network) == pytest.approx(result.loss)
     assert moments
@@ -144,9 +144,22 @@ def test_smoothing_takes_noise_off_and_keeps_the_mean_of_equal_inputs():
 )
 def test_senseless_settings_are_refused(settings, message):
     with pytest.raises(ModelError, match=message):
-        RegressionDescent(**settings).train(regression_problem(0))
+        Descent(**settings).train(regression_problem(0))
 
 
-def test_methods_of_classifiers_are_refused_by_name():
-    with pytest.raises(ModelError, match="method of a regressor must be one of 'auto'"):
-        get_regression_method("data_splitting")
+@pytest.mark.parametrize("kind", ["squared", "absolute"])
+@pytest.mark.parametrize("activation", ["sign", "ternary", "values:-1/0/3"])
+def test_units_of_other_values_are_trained(activation, kind):
+    problem = regression_problem(
+        2, n_samples=20, activation=activation, kind=kind, weights=["ternary", "continuous"]
+    )
+    network, result = Descent().train(problem, budget=Budget(seconds=60))
+    assert result.loss == pytest.approx(problem.value(network))
+    assert network.architecture == problem.architecture
+    assert result.loss < problem.value(problem.constant_network())
+
+
+def test_methods_for_classes_are_refused_by_name():
+    words = "does not take numbers as targets: use method 'auto' or 'descent' or 'exact'"
+    with pytest.raises(ModelError, match=words):
+        get_method("data_splitting").train(regression_problem(0))

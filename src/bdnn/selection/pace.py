@@ -14,10 +14,34 @@ from bdnn.search.starts import straight_through
 
 # Epochs that are too few for several trainings to be compared, and for any.
 _FEW_EPOCHS, _FEWEST_EPOCHS = 30, 3
-# Part of a comparison's time that one way to train has, and epochs that it needs.
-_RECIPE_SHARE, _SHORTEST_EPOCHS = 0.1, 8
+# Epochs that one way to train needs in a comparison.
+_SHORTEST_EPOCHS = 8
 # Inputs whose epochs tell how long one of all inputs takes, and how many of these.
 _TIMED_INPUTS, _TIMED_EPOCHS = 8192, 3
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Parts of the time of a choice by validation.
+
+    Parameters
+    ----------
+    recipe : float
+        For one of several ways to train.
+    refit : float
+        For the training on all samples, once it is known how.
+    least : float
+        Of a whole training that each way needs to be worth a comparison.
+    shallow, whole : float
+        For a network to be copied and for the network itself, where time is short. Samples are many
+        then and need no noise, and there is one network of each kind.
+    """
+
+    recipe: float = 0.1
+    refit: float = 0.4
+    least: float = 0.5
+    shallow: float = 0.15
+    whole: float = 0.6
 
 
 @dataclass(frozen=True)
@@ -32,11 +56,13 @@ class Pace:
         Of the search.
     start_share : float
         Part of these for the start.
+    shares : Shares
     """
 
     epoch: float = 0.0
     seconds: float = math.inf
     start_share: float = 1.0
+    shares: Shares = Shares()
 
     @property
     def is_hopeless(self) -> bool:
@@ -51,7 +77,7 @@ class Pace:
 
     def allows(self, seconds: float) -> bool:
         """Whether so many seconds are enough to train in several ways."""
-        has_time = seconds * _RECIPE_SHARE >= _SHORTEST_EPOCHS * self.epoch
+        has_time = seconds * self.shares.recipe >= _SHORTEST_EPOCHS * self.epoch
         return self.is_rushed or (has_time and not self.is_hopeless)
 
 

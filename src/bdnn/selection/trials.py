@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
+from bdnn.clock import Slot
 from bdnn.errors import ModelError
 from bdnn.network.activation import FloatArray
 from bdnn.network.network import Network
@@ -14,15 +16,42 @@ from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.search.embedding import embed, shallow_problem
 from bdnn.search.objective import Objective
-from bdnn.search.starts import best_single_features
-from bdnn.training.recipes import Recipe, gradient_recipes, noisy_gradients
+from bdnn.search.starts import Start, best_single_features
+from bdnn.selection.pace import Pace
+from bdnn.selection.recipes import Recipe, gradient_recipes, noisy_gradients
 
-if TYPE_CHECKING:
-    from bdnn.training.search_run import Search
 
-# Where time is short, samples are many and need no noise. There is one network of each kind, and
-# these are their parts of the time.
-_SHALLOW_SHARE, _RUSHED_SHARE = 0.15, 0.6
+class Trainer(Protocol):
+    """The run that asks for a choice, as far as a choice knows it.
+
+    That is all samples that its loss counts, what its moves minimise, where it begins and with
+    which network it began, what fits into its time, and where seeds come from.
+    """
+
+    problem: Problem[OutputLoss]
+    objective: Objective
+    start: Start
+    first: Network | None
+    pace: Pace
+    spawn_seed: Callable[[], np.random.SeedSequence]
+    seed_of_draw: Callable[[int], np.random.SeedSequence]
+
+    @property
+    def best(self) -> Network:
+        """The network at hand."""
+
+    def keep(self, network: Network) -> None:
+        """Take note of a network that could be returned."""
+
+    def refined(
+        self,
+        network: Network,
+        objective: Objective,
+        seconds: float,
+        *,
+        problem: Problem[OutputLoss] | None = None,
+    ) -> Network:
+        """Improve a network's later objectives, or its only one."""
 
 
 def loss_per_mass(problem: Problem[OutputLoss], network: Network) -> float:
@@ -35,19 +64,19 @@ class Trials:
 
     def __init__(
         self,
-        search: Search,
+        trainer: Trainer,
         problem: Problem[OutputLoss],
         validation: Problem[OutputLoss],
-        seconds: float,
+        slot: Slot,
         *,
         first_draw: int = 0,
     ) -> None:
-        self.search, self.problem, self.validation = search, problem, validation
+        self.trainer, self.problem, self.validation = trainer, problem, validation
         self.first_draw = first_draw
-        self.seconds = seconds
-        self.ends = search.recorder.seconds + seconds
+        self.slot = slot
+        self.seconds = slot.remaining
         self.shallow = shallow_problem(problem)
-        self.wide = replace(search.objective, order=("margin",))
+        self.wide = replace(trainer.objective, order=("margin",))
         self._plain: dict[Recipe, Network] = {}
         self._found: list[tuple[float, Network]] = []
 
@@ -75,21 +104,19 @@ class Trials:
 
     def share(self, steps: float) -> float:
         """Seconds for the next of so many steps."""
-        recorder = self.search.recorder
-        return 0.0 if recorder.interrupted else (self.ends - recorder.seconds) / steps
+        return 0.0 if self.slot.is_stopped() else self.slot.remaining / steps
 
     def _kind(self, recipe: Recipe) -> Problem[OutputLoss]:
         return (self.shallow if recipe.is_copied else None) or self.problem
 
     def gradients(self, recipe: Recipe, seconds: float, draw: int = 0) -> Network | None:
         """Train by gradients, if there is time; draws of one number begin alike."""
-        recorder = self.search.recorder
-        if seconds <= 0 or recorder.hears_stop("validation"):
+        if seconds <= 0 or self.slot.is_stopped():
             return None
         return noisy_gradients(
             self._kind(recipe),
-            rng=np.random.default_rng(self.search.seed_of_draw(self.first_draw + draw)),
-            slot=recorder.slot("validation", seconds, until_close=False),
+            rng=np.random.default_rng(self.trainer.seed_of_draw(self.first_draw + draw)),
+            slot=self.slot.part(most=seconds),
             recipe=recipe,
         )
 
@@ -99,7 +126,9 @@ class Trials:
         It takes next to no time, and on data of many features and much noise gradients take long to
         find anything better.
         """
-        single = best_single_features(self.problem, np.random.default_rng(self.search.spawn_seed()))
+        single = best_single_features(
+            self.problem, np.random.default_rng(self.trainer.spawn_seed())
+        )
         if single is None:
             return None
         try:
@@ -116,17 +145,16 @@ class Trials:
 
     def drawn(self, recipe: Recipe, seconds: float, draws: int) -> Network | None:
         """Train by gradients so many times, or as often as time allows, and keep the least loss."""
-        recorder = self.search.recorder
-        ends, longest = recorder.seconds + seconds, 0.0
+        slot, longest = self.slot.part(most=seconds), 0.0
         found: list[tuple[float, Network]] = []
         for draw in range(draws):
-            began = recorder.seconds
-            if found and began + longest > ends:
+            left = slot.remaining
+            if found and longest > left:
                 break  # a network that runs out of time is worse than the others
-            network = self.gradients(recipe, ends - began, draw)
+            network = self.gradients(recipe, left, draw)
             if network is None:
                 break
-            longest = max(longest, recorder.seconds - began)
+            longest = max(longest, left - slot.remaining)
             found.append((float(self._kind(recipe).value(network)), network))
         return min(found, key=lambda pair: pair[0])[1] if found else None
 
@@ -136,13 +164,13 @@ class Trials:
         kind = self.problem if is_whole else self.shallow
         if seconds <= 0:
             return network
-        return self.search.refined(network, objective, seconds, problem=kind)
+        return self.trainer.refined(network, objective, seconds, problem=kind)
 
     def made(self, recipe: Recipe, seconds: float, *, draws: int = 1) -> Network | None:
         """Follow a recipe, if there is time; ``draws`` as in :meth:`drawn`."""
         plain = replace(recipe, objective=None)
         parts = 1 if recipe.objective is None else 2
-        ends = self.search.recorder.seconds + seconds
+        slot = self.slot.part(most=seconds)
         network = self._plain.get(plain)
         if network is None and recipe.has_single_features:
             network = self.of_single_features()
@@ -153,7 +181,7 @@ class Trials:
         self._plain[plain] = network
         if recipe.objective is None:
             return network
-        return self.moved(network, recipe.objective, ends - self.search.recorder.seconds)
+        return self.moved(network, recipe.objective, slot.remaining)
 
     def judged(self, recipe: Recipe, seconds: float) -> tuple[FloatArray, float]:
         """Validation mistakes of what a recipe makes, and its loss per sample.
@@ -169,20 +197,21 @@ class Trials:
     def learn(self, *, then: int) -> None:
         """Train by gradients in several ways; so many steps follow."""
         recipes = gradient_recipes(self.problem)
-        if self.search.is_rushed:
+        if self.trainer.pace.is_rushed:
             kinds = (False,) if self.shallow is None else (True, False)
             recipes = [Recipe(is_copied) for is_copied in kinds]
             single = self.of_single_features()
             if single is not None:
                 self._add_and_keep(single)
-        if self.search.start != "straight_through":
+        if self.trainer.start != "straight_through":
             recipes = []
         for number, recipe in enumerate(recipes):
             seconds = self.share(then + len(recipes) - number)
-            if self.search.is_rushed:
-                seconds = self.seconds * (_SHALLOW_SHARE if recipe.is_copied else _RUSHED_SHARE)
+            if self.trainer.pace.is_rushed:
+                shares = self.trainer.pace.shares
+                seconds = self.seconds * (shares.shallow if recipe.is_copied else shares.whole)
             network = self.gradients(recipe, seconds)
-            if network is not None and self.search.is_rushed:
+            if network is not None and self.trainer.pace.is_rushed:
                 self._add_and_keep(network)
             elif network is not None:
                 self.add(network)
@@ -196,4 +225,4 @@ class Trials:
     def _add_and_keep(self, network: Network) -> None:
         """Judge a network of a rushed run, which has no other yet that could be returned."""
         self.add(network)
-        self.search.recorder.offer(self.whole(network), "validation")
+        self.trainer.keep(self.whole(network))

@@ -1,4 +1,4 @@
-"""Training for random perturbations: the loss averaged over moved copies of every sample.
+"""Training problems for perturbations of the samples: the worst of them, or their average.
 
 Certified training guards against the worst perturbation of a ball. Where noise has no malice, as
 that of a sensor or the paper's random attack, the average is what counts: every sample is replaced
@@ -12,17 +12,41 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdnn.encoding.encoder import Encoder
+from bdnn.model import Model
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.norms import Norm, length
 from bdnn.problem.create import classification
+from bdnn.problem.losses.certified import CertifiedLoss
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
+from bdnn.problem.samples import Samples
+from bdnn.robustness.surroundings import Surroundings
 
 # A power of two, by which weights can be divided without rounding.
 _MOST_COPIES = 16
 # Rows beyond which fewer copies do: noise averages out over the samples themselves.
 _ENOUGH_ROWS = 16_000
+
+
+def certified_problem(
+    architecture: Architecture,
+    scaler: Encoder,
+    X: FloatArray,
+    labels: NDArray[np.intp],
+    radius: FloatArray,
+    norm: str,
+    sample_weight: FloatArray | None = None,
+) -> Problem[CertifiedLoss]:
+    """Put raw samples and their radii together; samples without weight are dropped."""
+    samples = Samples.merge(scaler.transform(X), sample_weight, apart=True)
+    rows = samples.rows
+    # Regions are about inputs: the network that looks around is of no meaning.
+    plain = classification(architecture, samples.inputs, labels[rows], merge=False)
+    around = Surroundings.create(Model(scaler, plain.constant_network()), X[rows], norm=norm)
+    regions = around.regions(radius[rows])
+    loss = CertifiedLoss.of(samples, labels, regions, architecture.n_outputs)
+    return Problem(architecture, samples, loss)
 
 
 def average_problem(

@@ -4,33 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bdnn.clock import Slot
 from bdnn.network.activation import FloatArray
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
-from bdnn.training.recipes import Recipe, full_seconds, gradient_recipes
-from bdnn.training.trials import Trials, loss_per_mass
-
-if TYPE_CHECKING:
-    from bdnn.training.search_run import Search
+from bdnn.selection.recipes import Recipe, full_seconds, gradient_recipes
+from bdnn.selection.trials import Trainer, Trials, loss_per_mass
 
 # Standard errors by which another way to train must be better than the best bet to replace it.
 _CLEARLY = 1.5
-# Part of the time for the training on all samples, once it is known how, and part of a whole
-# training that each way needs to be worth a comparison.
-_REFIT_SHARE, _LEAST_PART = 0.4, 0.5
 # How much worse than usual the loss of a network may be, as a factor and then per sample.
 _WORSE, _MUCH_WORSE = 1.5, 0.1
 # Networks trained on all samples, of which that of the least loss is kept.
 _DRAWS = 7
 
 
-def choose_by_validation(search: Search, validation: Problem[OutputLoss], seconds: float) -> None:
-    """Take the network with the fewest validation errors, of equal ones the lowest loss.
+def choose_by_validation(trainer: Trainer, validation: Problem[OutputLoss], slot: Slot) -> Network:
+    """Find the network with the fewest validation errors, of equal ones the lowest loss.
 
     Candidates: the network at hand, also with wider margins at the same loss and at the price of
     some; networks that gradients alone have trained, for a deep one also copies of shallow
@@ -38,23 +32,23 @@ def choose_by_validation(search: Search, validation: Problem[OutputLoss], second
     with more time each, and outputs of one feature each; more would only make the choice more of a
     lottery.
     """
-    trials = Trials(search, search.recorder.problem, validation, seconds)
-    at_hand = search.best
-    trials.add(at_hand if search.first is None else search.first)
-    n_recipes = 1 if search.is_rushed else 3
+    trials = Trials(trainer, trainer.problem, validation, slot)
+    at_hand = trainer.best
+    trials.add(at_hand if trainer.first is None else trainer.first)
+    n_recipes = 1 if trainer.pace.is_rushed else 3
     trials.learn(then=n_recipes)
     trials.widen_best(then=n_recipes - 1)
     trials.add(at_hand)
-    for number, objective in enumerate((search.objective, trials.wide)[: n_recipes - 1]):
+    for number, objective in enumerate((trainer.objective, trials.wide)[: n_recipes - 1]):
         left = trials.share(n_recipes - 1 - number)
         if left > 0:
-            trials.add(search.refined(at_hand, objective, left))
-    _take(search, trials.whole(trials.best))
+            trials.add(trainer.refined(at_hand, objective, left))
+    return trials.whole(trials.best)
 
 
 def refit_by_validation(
-    search: Search, training: Problem[OutputLoss], validation: Problem[OutputLoss], seconds: float
-) -> None:
+    trainer: Trainer, training: Problem[OutputLoss], validation: Problem[OutputLoss], slot: Slot
+) -> Network | None:
     """Find out by validation how to train, and train that way on all samples.
 
     The network at hand has seen all samples and cannot be judged; what made it competes by the
@@ -62,45 +56,41 @@ def refit_by_validation(
     are held out in turn, because one part of a small table says little. Where time is too short
     for a comparison, the best bet is trained on all samples, and outputs of one feature each take
     its place if they make fewer mistakes there; where it is even too short for that, the best
-    network of the training part is taken.
+    network of the training part is taken. None where nothing was found in time.
     """
-    if search.is_rushed:
-        trials = Trials(search, training, validation, seconds)
+    if trainer.pace.is_rushed:
+        trials = Trials(trainer, training, validation, slot)
         trials.learn(then=1)
         trials.widen_best()
-        if trials.is_ready:
-            _take(search, trials.whole(trials.best))
-        return
-    recorder, ends = search.recorder, search.recorder.seconds + seconds
-    found = _best_recipe(search, training, validation, (1.0 - _REFIT_SHARE) * seconds)
-    if recorder.interrupted:
-        return
+        return trials.whole(trials.best) if trials.is_ready else None
+    found = _best_recipe(trainer, training, validation, slot.part(1.0 - trainer.pace.shares.refit))
+    if slot.is_stopped():
+        return None
     if found is not None:
         recipe, expected = found
-        whole = recorder.problem
+        whole = trainer.problem
         same = loss_per_mass(whole, whole.constant_network())
         # Nearer to what is usual than to a network that says the same for all inputs.
         if expected is None:
-            most = (loss_per_mass(whole, search.best) + same) / 2
+            most = (loss_per_mass(whole, trainer.best) + same) / 2
         else:
             most = min(_WORSE * expected + _MUCH_WORSE, max(expected, (expected + same) / 2))
-        trials = Trials(search, whole, validation, ends - recorder.seconds)
+        trials = Trials(trainer, whole, validation, slot)
         network = trials.made(recipe, trials.share(1), draws=_DRAWS)
-        if network is None or recorder.interrupted:
-            return
+        if network is None or slot.is_stopped():
+            return None
         if expected is None:
             network = trials.simplest(network)
         # Gradients sometimes end in a network that says nearly the same for all inputs.
         if loss_per_mass(whole, network) <= most:
-            _take(search, trials.whole(network))
-            return
-    left = ends - recorder.seconds
-    if left > 0 and not recorder.interrupted:
-        _take(search, search.refined(search.best, search.objective, left))
+            return trials.whole(network)
+    if slot.is_over():
+        return None
+    return trainer.refined(trainer.best, trainer.objective, slot.remaining)
 
 
 def _best_recipe(
-    search: Search, training: Problem[OutputLoss], validation: Problem[OutputLoss], seconds: float
+    trainer: Trainer, training: Problem[OutputLoss], validation: Problem[OutputLoss], slot: Slot
 ) -> tuple[Recipe, float | None] | None:
     """The best recipe by validation and its usual loss, if known; None: what has been done.
 
@@ -108,32 +98,31 @@ def _best_recipe(
     mistakes costs accuracy: differences are mostly chance, and what is lucky on the samples at
     hand is, if anything, less lucky on others. So another one has to be clearly better.
     """
-    recorder, ends = search.recorder, search.recorder.seconds + seconds
-    recipes = _recipes(search)
+    recipes = _recipes(trainer)
     if len(recipes) == 1:
         return None
-    whole = full_seconds(recorder.problem, search.pace.epoch)
-    if seconds / len(recipes) < _LEAST_PART * whole:
+    whole = full_seconds(trainer.problem, trainer.pace.epoch)
+    if slot.remaining / len(recipes) < trainer.pace.shares.least * whole:
         return recipes[0], None
     single = Recipe(True, has_single_features=True)
     mistakes: list[FloatArray] = []
     losses: list[list[float]] = []
-    for number, (part, held_out) in enumerate(_folds(search, training, validation)):
-        began = recorder.seconds
+    for number, (part, held_out) in enumerate(_folds(trainer, training, validation)):
+        began = slot.remaining
         # Ways to train begin alike on one part, and otherwise on another.
-        trials = Trials(search, part, held_out, ends - began, first_draw=number)
+        trials = Trials(trainer, part, held_out, slot, first_draw=number)
         fold = [
             trials.judged(recipe, trials.share(len(recipes) - place))
             for place, recipe in enumerate(recipes)
         ]
         is_whole = np.isfinite([loss for _, loss in fold]).all()
         fold.append(trials.judged(single, 0.0))  # made in next to no time, where it can be
-        if recorder.interrupted:
+        if slot.is_stopped():
             return None
         if not losses or is_whole:
             mistakes.append(np.array([each for each, _ in fold]))
             losses.append([loss for _, loss in fold])
-        if recorder.seconds + (recorder.seconds - began) > ends:
+        if began - slot.remaining > slot.remaining:  # another one would not be finished
             break
     best = clearly_best(np.concatenate(mistakes, axis=1))
     if best == len(recipes) - 1:
@@ -155,33 +144,26 @@ def clearly_best(mistakes: FloatArray) -> int:
     return int(np.argmax(np.where(gain > _CLEARLY * error, gain, 0.0)))
 
 
-def _recipes(search: Search) -> list[Recipe]:
+def _recipes(trainer: Trainer) -> list[Recipe]:
     """Ways to train that differ enough to compare: the best bet first, last what has been done."""
-    usual = Recipe(False, 0.0, objective=search.objective)
-    if search.start != "straight_through":
+    usual = Recipe(False, 0.0, objective=trainer.objective)
+    if trainer.start != "straight_through":
         return [usual]
-    plain = gradient_recipes(search.recorder.problem)
-    wide = replace(plain[0], objective=replace(search.objective, order=("margin",)))
+    plain = gradient_recipes(trainer.problem)
+    wide = replace(plain[0], objective=replace(trainer.objective, order=("margin",)))
     return [*plain, wide, usual]
 
 
 def _folds(
-    search: Search, training: Problem[OutputLoss], validation: Problem[OutputLoss]
+    trainer: Trainer, training: Problem[OutputLoss], validation: Problem[OutputLoss]
 ) -> Iterator[tuple[Problem[OutputLoss], Problem[OutputLoss]]]:
     """The given parts, and then others of like sizes, so that every sample has its turn."""
     yield training, validation
-    whole = search.recorder.problem
+    whole = trainer.problem
     n_lines = len(whole.inputs)
     if n_lines < 2:
         return
     n_parts = min(n_lines, max(2, round(n_lines / len(validation.inputs))))
-    rng = np.random.default_rng(search.spawn_seed())
+    rng = np.random.default_rng(trainer.spawn_seed())
     for lines in np.array_split(rng.permutation(n_lines), n_parts):
         yield whole.subset(np.setdiff1d(np.arange(n_lines), lines)), whole.subset(lines)
-
-
-def _take(search: Search, network: Network) -> None:
-    recorder = search.recorder
-    if recorder.incumbent and recorder.objective(network) > recorder.incumbent.objective:
-        recorder.note("validation preferred a network of higher training loss")
-    recorder.choose(network, "validation")

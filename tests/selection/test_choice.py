@@ -13,10 +13,10 @@ from bdnn.problem.create import classification
 from bdnn.search import embed
 from bdnn.search.embedding import shallow_problem
 from bdnn.search.starts import straight_through
-from bdnn.training import Auto, Descent, choice, recipes, search_run, trials
-from bdnn.training.limits import Budget
-from bdnn.training.pace import epoch_seconds
-from bdnn.training.run import Run
+from bdnn.selection import choice, recipes, trials
+from bdnn.selection.pace import epoch_seconds
+from bdnn.training import Auto, Budget, Descent, Run
+from bdnn.training.phases import search
 from tests.problems import weighted
 
 
@@ -51,7 +51,7 @@ def test_copies_of_a_shallow_network_compete_with_a_deep_one_and_few_where_time_
 
     monkeypatch.setattr(recipes, "straight_through", watched)
     epoch = 0.1 if is_slow else 0.0
-    monkeypatch.setattr(search_run, "epoch_seconds", lambda *_: epoch)
+    monkeypatch.setattr(search, "epoch_seconds", lambda *_: epoch)
     training, validation = parts((8, 8))
     # Enough for everything even beside other work, but for what the slow case is about.
     budget = Budget(seconds=3 if is_slow else 60, seed=3)
@@ -215,7 +215,7 @@ def test_two_classes_begin_with_single_features_and_only_shallow_networks_of_mor
 @pytest.mark.long
 def test_a_deep_network_is_the_very_network_that_a_shallow_one_is(monkeypatch):
     monkeypatch.setattr(
-        choice, "_best_recipe", lambda search, *_: (choice._recipes(search)[0], 2.0)
+        choice, "_best_recipe", lambda trainer, *_: (choice._recipes(trainer)[0], 2.0)
     )
     X, y = noisy(80)
     answers = [
@@ -247,7 +247,7 @@ def one_feature_matters(n_samples=900):
 @pytest.mark.parametrize("hidden", [(6,), (6, 6)])
 @pytest.mark.parametrize("epoch", [0.0, 0.01, 0.1], ids=["compared", "not compared", "rushed"])
 def test_a_feature_that_says_it_all_is_enough(epoch, hidden, monkeypatch):
-    monkeypatch.setattr(search_run, "epoch_seconds", lambda *_: epoch)
+    monkeypatch.setattr(search, "epoch_seconds", lambda *_: epoch)
     compared = []
 
     def last(mistakes):
@@ -276,7 +276,8 @@ def test_single_features_replace_only_what_makes_more_mistakes(n_classes):
     X[np.arange(1000), y] += 1.0
     shape = Architecture.create(n_classes, n_classes, hidden=(10,), weights="ternary")
     training = classification(shape, X, y)
-    tried = trials.Trials(Descent().prepare(Run(training, Budget())), training, training, 1.0)
+    trainer = search.Search(Run(training, Budget()), ("loss",), None, "random", 1.0)
+    tried = trials.Trials(trainer, training, training, Slot.of(1.0))
     single = tried.of_single_features()
     # Outputs that are mostly off have a small loss and say little.
     network = recipes.noisy_gradients(training, rng=rng, slot=Slot.of(20))
@@ -399,7 +400,7 @@ def test_a_saved_model_can_be_extended_whatever_its_loss_counts(refit, tmp_path)
 
 @pytest.mark.parametrize("ends_by", ["stop", "keyboard"])
 def test_an_interrupted_rushed_run_keeps_what_it_has_learnt(ends_by, monkeypatch):
-    monkeypatch.setattr(search_run, "epoch_seconds", lambda *_: 0.1)
+    monkeypatch.setattr(search, "epoch_seconds", lambda *_: 0.1)
     training, validation = parts((8,))
     whole = weighted(
         training.architecture,
@@ -445,7 +446,7 @@ def test_an_estimator_counts_held_out_samples_unless_told_to_choose_only():
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_without_time_for_a_comparison_the_usual_network_is_kept_and_that_is_said(monkeypatch):
-    monkeypatch.setattr(search_run, "epoch_seconds", lambda *_: 10.0)
+    monkeypatch.setattr(search, "epoch_seconds", lambda *_: 10.0)
     monkeypatch.setattr(recipes, "straight_through", None)
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)

@@ -6,8 +6,8 @@ import pytest
 
 from bdnn.errors import UnsupportedFeatureError
 from bdnn.solvers.registry import available_solvers
+from bdnn.training import Auto, Exact
 from bdnn.training.limits import Budget
-from bdnn.training.regression import RegressionAuto, RegressionExact
 from tests.oracle import smallest_regression_loss
 from tests.problems import regression_problem
 
@@ -55,7 +55,7 @@ CASES = {
 def test_the_optimum_is_the_enumerated_one(solver, case):
     problem = regression_problem(1, **CASES[case])
     wanted = smallest_regression_loss(problem)
-    network, result = RegressionExact().train(problem, budget=BUDGET, solver=solver)
+    network, result = Exact().train(problem, budget=BUDGET, solver=solver)
     assert result.is_proven
     assert result.loss == pytest.approx(wanted, abs=float(problem.loss.tolerance))
     assert problem.value(network) == pytest.approx(result.loss)
@@ -66,9 +66,7 @@ def test_the_optimum_is_the_enumerated_one(solver, case):
 @pytest.mark.parametrize("weights", ["continuous", ["ternary", "continuous"]])
 def test_solvers_agree_on_continuous_weights(kind, weights):
     problem = regression_problem(3, kind=kind, weights=weights)
-    results = [
-        RegressionExact().train(problem, budget=BUDGET, solver=solver).result for solver in SOLVERS
-    ]
+    results = [Exact().train(problem, budget=BUDGET, solver=solver).result for solver in SOLVERS]
     for result in results:
         assert result.is_proven
         assert result.loss == pytest.approx(results[0].loss, abs=2 * float(problem.loss.tolerance))
@@ -89,9 +87,7 @@ def test_solvers_agree_on_continuous_weights(kind, weights):
 )
 def test_solvers_agree_on_units_of_several_values(options):
     problem = regression_problem(3, **options)
-    results = [
-        RegressionExact().train(problem, budget=BUDGET, solver=solver).result for solver in SOLVERS
-    ]
+    results = [Exact().train(problem, budget=BUDGET, solver=solver).result for solver in SOLVERS]
     for result in results:
         assert result.is_proven
         assert result.loss == pytest.approx(results[0].loss, abs=2 * float(problem.loss.tolerance))
@@ -99,7 +95,7 @@ def test_solvers_agree_on_units_of_several_values(options):
 
 def test_more_values_are_never_worse_than_steps():
     losses = [
-        RegressionExact()
+        Exact()
         .train(regression_problem(8, hidden=(1,), activation=name), budget=BUDGET)
         .result.loss
         for name in ("step", "levels:3")
@@ -107,14 +103,12 @@ def test_more_values_are_never_worse_than_steps():
     assert losses[1] < losses[0]
 
 
-def test_auto_leaves_other_values_to_the_solver_and_says_so():
-    problem = regression_problem(1, activation="ternary", hidden=(1,))
-    result = RegressionAuto().train(problem, budget=BUDGET).result
+@pytest.mark.parametrize("thresholds", ["neuron", "layer"])
+def test_auto_proves_units_of_other_values(thresholds):
+    problem = regression_problem(1, activation="ternary", hidden=(1,), thresholds=thresholds)
+    result = Auto().train(problem, budget=BUDGET).result
     assert (result.is_proven, result.method) == (True, "auto")
-    assert (
-        result.message
-        == "the search is for step units without constraints, so that a solver alone ran"
-    )
+    assert ("a solver alone ran" in result.message) == (thresholds == "layer")
     assert result.loss == pytest.approx(
         smallest_regression_loss(problem), abs=float(problem.loss.tolerance)
     )
@@ -123,16 +117,14 @@ def test_auto_leaves_other_values_to_the_solver_and_says_so():
 def test_two_hidden_layers_are_never_worse_than_one():
     deep = regression_problem(4, hidden=(2, 1), weights=["ternary", "ternary", "int:2"])
     shallow = regression_problem(4, hidden=(1,), weights=["ternary", "int:2"])
-    losses = [RegressionExact().train(p, budget=BUDGET).result.loss for p in (deep, shallow)]
+    losses = [Exact().train(p, budget=BUDGET).result.loss for p in (deep, shallow)]
     assert losses[0] <= losses[1] + float(shallow.loss.tolerance)
 
 
 def test_a_linear_model_is_a_regression_in_a_box():
     problem = regression_problem(5, hidden=(), weights="continuous", n_samples=12)
-    results = [
-        RegressionExact().train(problem, budget=BUDGET, solver=solver).result for solver in SOLVERS
-    ]
-    searched = RegressionAuto().train(problem, budget=BUDGET).result
+    results = [Exact().train(problem, budget=BUDGET, solver=solver).result for solver in SOLVERS]
+    searched = Auto().train(problem, budget=BUDGET).result
     for result in results:
         assert result.is_proven
         assert result.loss == pytest.approx(searched.loss, abs=2 * float(problem.loss.tolerance))
@@ -140,26 +132,26 @@ def test_a_linear_model_is_a_regression_in_a_box():
 
 def test_cpsat_says_what_it_cannot_do():
     with pytest.raises(UnsupportedFeatureError, match="'cpsat' cannot handle continuous variables"):
-        RegressionExact().train(regression_problem(1), budget=BUDGET, solver="cpsat")
+        Exact().train(regression_problem(1), budget=BUDGET, solver="cpsat")
 
 
 def test_the_bound_of_tangents_names_its_origin():
-    result = RegressionExact().train(regression_problem(1), budget=BUDGET, solver="highs").result
+    result = Exact().train(regression_problem(1), budget=BUDGET, solver="highs").result
     assert result.proof.origin == "solver highs with tangents"
-    result = RegressionExact().train(regression_problem(1, weights="continuous"), solver="highs")[1]
+    result = Exact().train(regression_problem(1, weights="continuous"), solver="highs")[1]
     assert "keep a margin" in result.bound_origin
 
 
 def test_a_wider_tolerance_ends_sooner_and_holds():
     problem = regression_problem(1, tolerance=0.05)
-    result = RegressionExact().train(problem, budget=BUDGET, solver="highs").result
+    result = Exact().train(problem, budget=BUDGET, solver="highs").result
     assert result.is_proven
     assert result.loss <= smallest_regression_loss(problem) + float(problem.loss.tolerance)
 
 
 def test_auto_proves_what_search_finds():
     problem = regression_problem(6, n_samples=6)
-    result = RegressionAuto().train(problem, budget=BUDGET).result
+    result = Auto().train(problem, budget=BUDGET).result
     assert result.is_proven
     assert result.loss == pytest.approx(
         smallest_regression_loss(problem), abs=float(problem.loss.tolerance)
@@ -169,6 +161,6 @@ def test_auto_proves_what_search_finds():
 def test_a_node_limit_is_kept_and_named():
     problem = regression_problem(7, n_samples=20, hidden=(3,), n_features=3)
     budget = Budget(seconds=120, nodes=1)
-    result = RegressionExact().train(problem, budget=budget, solver="highs").result
+    result = Exact().train(problem, budget=budget, solver="highs").result
     assert result.status == "node limit"
     assert result.bound <= result.loss
