@@ -74,6 +74,7 @@ REASONS = {
     "activations are for hidden layers": "activation is for hidden layers",
     "certified training is for 'auto', 'exact' and 'descent'": "does not take guarantees",
     "the program of certified training is for steps": "is for steps",
+    "sums of continuous weights on several values round in two ways": "layer of continuous",
     "certified training needs a hidden layer and scores": "certified",
     "activations are held within a radius by programs": "does not take activations that hold",
     "one threshold is held within a radius": "does not take activation|cannot be held",
@@ -111,6 +112,10 @@ def refusal(case):
         (
             not as_steps and (case["radius"] in ("linf", "l1") or method == "local_search"),
             "one threshold is held within a radius",
+        ),
+        (
+            not as_steps and case["radius"] == "certified" and case["weights"] == "continuous",
+            "sums of continuous weights on several values round in two ways",
         ),
         (
             not as_steps and case["radius"] == "certified" and method == "exact",

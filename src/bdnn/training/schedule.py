@@ -109,7 +109,7 @@ class Schedule:
     trial: float = 0.35
     gradients: float = 0.5
     rushed: float = 0.3
-    selection: Shares = Shares()
+    selection: Shares = field(default_factory=Shares)
     last_passes: int = 16
     largest_programs: Mapping[str, int] = _sizes(classes=400_000, numbers=3_000, guarantees=20_000)
     largest_neighbourhood: int = 100_000

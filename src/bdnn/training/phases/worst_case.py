@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bdnn.clock import Slot
+from bdnn.errors import ModelError
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.losses.certified import CertifiedLoss
@@ -103,8 +104,11 @@ class DescendWorstCase(Phase):
                 slot=slot,
                 rng=rng,
             )
-            network = projected(run.problem, _copied(found, shape), rng)
-            run.offer(network, _PHASE)
+            try:
+                network = _copied(found, shape)
+            except ModelError:  # for example no spare unit to make a constant of
+                return run.end("feasible", "deeper layers are too narrow to copy what was found")
+            run.offer(projected(run.problem, network, rng), _PHASE)
             rounds += 1
 
 
