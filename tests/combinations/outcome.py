@@ -5,7 +5,8 @@ from __future__ import annotations
 import tempfile
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import permutations
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -70,6 +71,22 @@ def run(*values: Value, seconds: float = 1.0) -> Outcome:
         return Outcome("broken", f"{type(error).__name__}: {error}", _place(error))
     wrong = list(_faults(fitted, values))
     return Outcome("broken", "; ".join(wrong)) if wrong else Outcome("works")
+
+
+def contradictions(*values: Value, methods: Sequence[Value], seconds: float) -> Iterator[str]:
+    """Bounds of one method that a network of another one refutes."""
+    results = []
+    for method in methods:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            try:
+                results.append(_fit(case_of(*values, method), seconds).result_)
+            except NoSolutionError:
+                continue  # nothing is claimed
+    for a, b in permutations(results, 2):
+        slack = float(a.condition.tolerance) + 1e-9 * max(1.0, abs(a.bound))
+        if not a.condition.margin and a.bound > b.minimised + slack:
+            yield f"{a.method} proves {a.bound}, {b.method} reaches {b.minimised}"
 
 
 def _fit(case: Case, seconds: float) -> Any:
