@@ -31,7 +31,7 @@ _LEVELS = tuple(f"activation {name}" for name in ("sign", "ternary", "levels", "
 REASONS: list[Reason] = [
     Reason(
         _NUMBERS,
-        ("robust certified", "method certified"),
+        ("robust certified",),
         "a certified row keeps its class in the whole ball, and a number is no class",
     ),
     Reason(_NUMBERS, ("ties",), "ties decide between classes"),
@@ -57,11 +57,6 @@ REASONS: list[Reason] = [
         "there is no hidden unit to speak of",
     ),
     Reason(
-        ("method certified",),
-        ("robust pattern", "robust average"),
-        "the method is that of the certified loss",
-    ),
-    Reason(
         ("method exact",),
         ("held-out rows",),
         "a proven optimum of the training rows leaves nothing to choose",
@@ -72,7 +67,7 @@ REASONS: list[Reason] = [
 _MANY_VALUES = _LEVELS[1:]
 _TERMS = ("term ",)
 _ROBUST = ("robust ",)
-_CERTIFIED = ("robust certified", "method certified")
+_CERTIFIED = ("robust certified",)
 _PAPER = ("method local_search", "method data_splitting")
 _OWN_ROWS = ("term LinearRows",)
 _SINGLE_ROWS = ("term DemographicParity", "term EqualOpportunity", "term must", *_OWN_ROWS)
@@ -80,20 +75,32 @@ _SINGLE_ROWS = ("term DemographicParity", "term EqualOpportunity", "term must", 
 # What means something and is refused all the same.
 OPEN: list[Reason] = [
     Reason(_CERTIFIED, _TERMS, "the certified program has no terms"),
-    Reason(_CERTIFIED, ("hidden layers none", "ties"), "intervals of scores above a hidden layer"),
-    Reason(_MANY_VALUES, ("robust pattern", *_CERTIFIED, *_PAPER), "written for steps"),
     Reason(
-        _LEVELS, (*_OWN_ROWS, "term Regularizer(saturated", "term Regularizer(max"), "for steps"
+        _CERTIFIED,
+        ("hidden layers none", "ties"),
+        "leads of classes are bounded above a hidden layer, by scores",
+    ),
+    Reason(
+        _MANY_VALUES, ("robust pattern", *_CERTIFIED, *_PAPER), "written for one threshold a unit"
+    ),
+    Reason(
+        _LEVELS,
+        (*_OWN_ROWS, "term Regularizer(saturated", "term Regularizer(max"),
+        "written for one threshold a unit",
     ),
     Reason(
         ("rows",),
-        (*_TERMS, *_ROBUST, "method gradients", *_PAPER, "method certified", *_NUMBERS),
-        "plain classifiers go on",
+        (*_TERMS, *_ROBUST, "method gradients", *_PAPER, *_NUMBERS),
+        "only plain classifiers go on, by three methods",
     ),
-    Reason(("held-out rows",), (*_TERMS, "robust pattern", "method local_search", *_NUMBERS), "-"),
+    Reason(
+        ("held-out rows",),
+        (*_TERMS, "robust pattern", "method local_search", *_NUMBERS),
+        "no choice among networks",
+    ),
     Reason(("method gradients",), _TERMS, "gradients know no terms"),
-    Reason(("robust certified",), (*_PAPER, "method descent", "method gradients"), "-"),
-    Reason(("robust pattern",), ("method descent", "method gradients"), "-"),
+    Reason(_CERTIFIED, (*_PAPER, "method descent", "method gradients"), "no moves for balls"),
+    Reason(("robust pattern",), ("method descent", "method gradients"), "no moves for balls"),
     Reason(("robust average",), _SINGLE_ROWS, "copies stand for the rows"),
     Reason(
         _NUMBERS,
@@ -106,7 +113,7 @@ OPEN: list[Reason] = [
             "term Monotone",
             *_OWN_ROWS,
         ),
-        "the regressor has only some",
+        "the regressor has only part of what the classifier has",
     ),
 ]
 

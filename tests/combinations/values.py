@@ -80,11 +80,6 @@ def _extends(case: Case) -> Case:
     return replace(case, extends=True)
 
 
-def _certified(case: Case) -> Case:
-    """The method of the certified loss, which is asked for along with it."""
-    return _asks(**{"robust": Robust(RADIUS), **case.parameters, "method": "certified"})(case)
-
-
 def _few_weights(v: Any) -> Any:
     return v.weights[0][0].sum() <= 1
 
@@ -188,7 +183,6 @@ VALUES: list[Value] = [
         Value("method", name, _asks(method=name))
         for name in ("exact", "descent", "gradients", "local_search", "data_splitting")
     ),
-    Value("method", "certified", _certified),
     Value("rows", "at once", is_default=True),
     Value("rows", "extend", _extends),
     Value("held-out rows", "none", is_default=True),
