@@ -28,7 +28,7 @@ docs: $(VENV)/.checked
 
 # Ratios measured side by side, minutes each; benchmarks/README.md says what they print.
 bench: $(VENV)/.tested
-	set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+	set -e; for file in $(filter-out benchmarks/compare_revisions.py,$(wildcard benchmarks/*.py)); do echo "== $$file"; $(BIN)/python $$file; done
 
 # C and ONNX against Python on 200 random networks; takes clang and onnxruntime where they are.
 check-c: $(VENV)/.tested
@@ -42,12 +42,12 @@ check-report: $(VENV)/.tested
 check-resume: $(VENV)/.tested
 	$(BIN)/python -m tests.experiments.check_resume
 
-# docs/reproduction.md from a full run, which goes on where an earlier one stopped.
+# docs/reference/reproduction.md from a full run, which goes on where an earlier one stopped.
 RESULTS ?= results/reproduction
 reproduction: $(VENV)/.tested
 	$(BIN)/bdnn reproduce all --out $(RESULTS)
-	cp $(RESULTS)/report.md docs/reproduction.md
-	rm -rf docs/figures && cp -r $(RESULTS)/figures docs/figures
+	cp $(RESULTS)/report.md docs/reference/reproduction.md
+	rm -rf docs/reference/figures && cp -r $(RESULTS)/figures docs/reference/figures
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

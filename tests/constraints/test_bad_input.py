@@ -16,7 +16,7 @@ from bdnn.constraints import (
     Sparsity,
 )
 from bdnn.errors import BDNNError, InfeasibleError, ModelError, UnsupportedFeatureError
-from bdnn.training import Auto, LocalSearch
+from bdnn.training import Auto
 
 X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [1.0, 1.0]])
 Y = np.array(["no", "yes", "yes", "no", "yes"])
@@ -97,10 +97,6 @@ CASES = [
     (
         {"constraints": [Forbid("a"), FixedWeight(0, 1, "a", 1)]},
         r"Forbid\('a'\) and FixedWeight\(.*\) contradict each other",
-    ),
-    (
-        {"constraints": [Sparsity(total=4)], "method": LocalSearch(subproblems="search")},
-        r"subproblems='search' cannot keep Sparsity\(total=4\)",
     ),
     (
         {"constraints": [Sparsity(total=4)], "method": Auto(objectives=("error",))},

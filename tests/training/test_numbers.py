@@ -7,9 +7,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from bdnn.bounds.levels import Levels
+from bdnn.bounds.states import Levels
 from bdnn.clock import Slot
-from bdnn.errors import ModelError, UnsupportedFeatureError
+from bdnn.errors import ModelError
 from bdnn.problem.create import regression
 from bdnn.selection.smoothing import smoothed
 from bdnn.training import Descent, get_method
@@ -29,6 +29,12 @@ SHAPES = [
     {"hidden": (3, 2), "weights": "continuous", "kind": "absolute"},
     {"hidden": (), "weights": "ternary"},
     {"n_outputs": 2, "weighted": True, "ridge": 0.3},
+    {"thresholds": "layer"},
+    {"thresholds": "layer", "weights": "continuous", "kind": "absolute"},
+    {"activation": "ternary"},
+    {"activation": "sign", "thresholds": "zero", "weights": "continuous"},
+    {"activation": "levels:4", "thresholds": "layer", "hidden": (3, 2), "weights": "ternary"},
+    {"activation": ["sign", "ternary"], "hidden": (2, 2), "weights": "ternary", "kind": "absolute"},
 ]
 
 
@@ -58,7 +64,7 @@ def test_a_search_on_tiny_data_comes_near_the_optimum(seed):
 
 
 def test_without_compiled_code_units_are_drawn(monkeypatch):
-    monkeypatch.setattr("bdnn.training.phases.numbers.wait_for_regression", lambda slot: False)
+    monkeypatch.setattr("bdnn.training.phases.numbers.wait_for_regression", lambda *_: False)
     problem = regression_problem(2, n_samples=40, hidden=(6, 5), weights="continuous")
     network, result = Descent().train(problem, budget=Budget(seconds=60))
     assert result.status == "time limit"
@@ -141,14 +147,9 @@ def test_senseless_settings_are_refused(settings, message):
         Descent(**settings).train(regression_problem(0))
 
 
-def test_shared_thresholds_are_refused_by_name():
-    with pytest.raises(UnsupportedFeatureError, match="thresholds='layer'"):
-        Descent().train(regression_problem(0, thresholds="layer"))
-
-
 @pytest.mark.parametrize("kind", ["squared", "absolute"])
 @pytest.mark.parametrize("activation", ["sign", "ternary", "values:-1/0/3"])
-def test_units_of_other_values_begin_as_steps(activation, kind):
+def test_units_of_other_values_are_trained(activation, kind):
     problem = regression_problem(
         2, n_samples=20, activation=activation, kind=kind, weights=["ternary", "continuous"]
     )

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bdnn.bounds.previous import PreviousFit
 from bdnn.constraints import AbstractConstraint
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.errors import DataError
 from bdnn.estimators.base import BDNNEstimator, warn_if_stopped
 from bdnn.estimators.incremental import (
@@ -25,15 +25,9 @@ from bdnn.estimators.incremental import (
 )
 from bdnn.estimators.problems import check_constraints, make_problems
 from bdnn.estimators.robust import Robust, with_radii
-from bdnn.estimators.samples import (
-    LabelledSamples,
-    Problems,
-    check_classes,
-    check_labels,
-    known_labels,
-)
-from bdnn.estimators.validation import check_features
-from bdnn.mip.growth import GrowingModel
+from bdnn.estimators.samples import LabelledSamples, Problems
+from bdnn.estimators.validation import check_classes, check_features, check_labels, known_labels
+from bdnn.mip.model import GrowingModel
 from bdnn.model import Model
 from bdnn.model_file import ModelRecord
 from bdnn.network.activation import Activation, FloatArray
@@ -111,8 +105,8 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         Encoder, network and classes, which certify, export and report are functions of.
     network_ : Network
         The trained network.
-    encoder_ : Scaler
-        From raw features to inputs of the network.
+    encoder_ : Encoder
+        From raw columns to inputs of the network.
     result_ : TrainingResult
         Loss, bound, gap and status.
     history_ : tuple of Progress
@@ -188,6 +182,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         must: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         feature_names: Sequence[str] | None = None,
+        encoder: Encoder | None = None,
     ) -> Self:
         """Train a network.
 
@@ -208,6 +203,8 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
             Group of every sample, for fairness constraints without a feature.
         feature_names : sequence of str, optional
             Names for the model file where ``X`` has no column names.
+        encoder : Encoder, optional
+            What made ``X`` of a table, instead of names; it becomes part of the model.
 
         Returns
         -------
@@ -226,7 +223,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
             must=must,
             groups=groups,
         )
-        return self._fit(samples, feature_names)
+        return self._fit(samples, self._unscaled(feature_names, encoder))
 
     def partial_fit(
         self,
@@ -260,7 +257,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         samples = LabelledSamples.create(
             values, labels, given, sample_weight, class_weight=self.class_weight
         )
-        return self._fit(samples, models=GrowingModel())
+        return self._fit(samples, self._unscaled(None, None), models=GrowingModel())
 
     def extend(
         self,
@@ -317,14 +314,12 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
             method,
             robust=None,
             constraints=constraints,
-            names=self.model_.names,
             seed=budget.seed,
         )
         check_same_networks(problems.problem, self._certificate)
         models = (self._memory and self._memory.models) or GrowingModel()
         return self._train(
             self.encoder_,
-            self.model_.names,
             samples,
             method,
             problems,
@@ -336,7 +331,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
     def _fit(
         self,
         samples: LabelledSamples,
-        feature_names: Sequence[str] | None = None,
+        unscaled: Encoder,
         models: GrowingModel | None = None,
     ) -> Self:
         """Train from nothing."""
@@ -344,16 +339,16 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         architecture = self._architecture(samples.values.shape[1], len(samples.classes))
         method = get_method(self.method)
         budget = self._budget()
-        names = self._names(feature_names)
         robust, constraints = self.robust, check_constraints(self.constraints)
         samples = with_radii(samples, robust)
         fixed_unit = self.scale == "auto" and robust is not None
-        encoder = Scaler.fit(
+        encoder = Encoder.fit(
             samples.values,
             "standard" if fixed_unit else self.scale,
             weights=architecture.weights[0],
             sample_weight=samples.weight,
             labels=samples.labels,
+            unscaled=unscaled,
         )
         # Under constraints and for guarantees networks are compared, and not ways to train.
         is_constrained = bool(constraints) or samples.must is not None
@@ -367,12 +362,10 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
             method,
             robust=robust,
             constraints=constraints,
-            names=names,
             seed=budget.seed,
         )
         return self._train(
             encoder,
-            names,
             samples,
             method,
             problems,
@@ -384,8 +377,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
 
     def _train(
         self,
-        encoder: Scaler,
-        names: tuple[str, ...] | None,
+        encoder: Encoder,
         samples: LabelledSamples,
         method: AbstractMethod,
         problems: Problems,
@@ -411,7 +403,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         )
         self.classes_ = samples.classes
         plain = (c.item() if isinstance(c, np.generic) else c for c in samples.classes)
-        self._take(Model(encoder, network, tuple(plain), names=names), result, certificate)
+        self._take(Model(encoder, network, tuple(plain)), result, certificate)
         self._memory: Memory | None = Memory(samples, models)
         warn_if_stopped(result, stacklevel=5)
         return self

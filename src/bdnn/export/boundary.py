@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.export.inputs import InputFormat
 from bdnn.network.activation import FloatArray
 from bdnn.network.expansion import unrolled
@@ -17,7 +17,7 @@ from bdnn.network.network import Network
 
 
 def random_inputs(
-    scaler: Scaler, inputs: InputFormat, count: int, rng: np.random.Generator
+    scaler: Encoder, inputs: InputFormat, count: int, rng: np.random.Generator
 ) -> FloatArray:
     """Draw inputs as a function of this format takes them, most of them of ordinary size."""
     n_features = len(scaler.shift)
@@ -38,7 +38,7 @@ def random_inputs(
 
 
 def extreme_inputs(
-    scaler: Scaler, inputs: InputFormat, count: int, rng: np.random.Generator
+    scaler: Encoder, inputs: InputFormat, count: int, rng: np.random.Generator
 ) -> FloatArray:
     """Draw inputs with features at the ends of their type: largest and smallest numbers, zeros."""
     X = random_inputs(scaler, inputs, count, rng)
@@ -56,7 +56,7 @@ def extreme_inputs(
 
 def boundary_inputs(
     network: Network,
-    scaler: Scaler,
+    scaler: Encoder,
     inputs: InputFormat,
     count: int,
     rng: np.random.Generator,

@@ -1,9 +1,9 @@
 """Forward pass of sets of inputs: which class is certain whatever the input in a box.
 
-Every layer maps bounds of its inputs to bounds of its sums, and these to units that are certainly
-on, certainly off, or free. Against each other class the last layer's weights are subtracted first:
-free units then count once, for the worse of their two values, which for one hidden layer is the
-exact worst case over units that flip independently.
+Every layer maps bounds of its inputs to bounds of its sums, and these to the least and the largest
+value of its units. Against each other class the last layer's weights are subtracted first: units
+that are not certain then count once, for the worse of their two values, which for one hidden layer
+is the exact worst case over units that change independently.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ class IntervalPass:
         network = self.network
         step = self.step
         first = True
-        for W, t in zip(network.weights[:-1], network.step_thresholds[:-1], strict=True):
+        for k, W in enumerate(network.weights[:-1]):
             lower, upper = sums(W) if first else sum_bounds(W, low, high)
-            error = rounding(W, t, low, high, step)
-            low = (lower - error >= t).astype(float)
-            high = (~(upper + error < t)).astype(float)
+            least, most = self._levels(k, lower, upper, low, high, step)
+            values = np.array(network.architecture.activation_of(k).values, dtype=float)
+            low, high = values[least], values[most]
             step, first = 1.0, False
         bounds = sums if first else _of_box(low, high)
         if network.architecture.ties == "first":
@@ -71,11 +71,26 @@ class IntervalPass:
         return certain
 
     def free_units(self, low: FloatArray, high: FloatArray) -> BoolArray:
-        """Tell which first-layer units can be both on and off in boxes of inputs."""
-        W, t = self.network.weights[0], self.network.step_thresholds[0]
-        lower, upper = sum_bounds(W, low, high)
-        error = rounding(W, t, low, high, self.step)
-        return (lower - error < t) & (upper + error >= t)
+        """Tell which first-layer units can take several values in boxes of inputs."""
+        lower, upper = sum_bounds(self.network.weights[0], low, high)
+        least, most = self._levels(0, lower, upper, low, high, self.step)
+        return np.asarray(least < most)
+
+    def _levels(
+        self,
+        k: int,
+        lower: FloatArray,
+        upper: FloatArray,
+        low: FloatArray,
+        high: FloatArray,
+        step: float,
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """How many thresholds units of a layer reach at least and at most, given their sums."""
+        W, t = self.network.weights[k], self.network.thresholds[k]
+        error = rounding(W, t, low, high, step)
+        least = ((lower - error)[..., None] >= t).sum(axis=-1)
+        # What is no number counts as reached, so that nothing is certain of it.
+        return least, (~((upper + error)[..., None] < t)).sum(axis=-1)
 
     def _beats_others(
         self, label: int, low: FloatArray, high: FloatArray, bounds: SumBounds, step: float

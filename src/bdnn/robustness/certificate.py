@@ -19,8 +19,9 @@ import numpy as np
 
 from bdnn.checker import guarantee as guarantees
 from bdnn.checker.guarantee import Ball, Guarantee
-from bdnn.checker.model import Classifier, Layer
-from bdnn.encoding.scaling import Scaler
+from bdnn.checker.layers import Layer
+from bdnn.checker.model import Classifier
+from bdnn.encoding.encoder import Encoder
 from bdnn.errors import DataError
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray
@@ -129,7 +130,7 @@ class Certificate:
         except (TypeError, ValueError, IndexError, RecursionError):
             return False  # halvings that are none
 
-    def _is_near(self, scaler: Scaler, domain: Domain, found: FloatArray) -> bool:
+    def _is_near(self, scaler: Encoder, domain: Domain, found: FloatArray) -> bool:
         """Whether the counter-example exists in the domain and lies within the radius."""
         sample = np.array(self.sample)
         try:
@@ -188,15 +189,15 @@ class Certificate:
         return certificate
 
 
-def fingerprint(network: Network, scaler: Scaler) -> str:
+def fingerprint(network: Network, scaler: Encoder) -> str:
     """A checksum of everything that decides a prediction."""
-    content = hashlib.sha256(f"{network.architecture!r} {scaler.kind} {scaler.step!r}".encode())
+    content = hashlib.sha256(f"{network.architecture!r} {scaler.scale} {scaler.step!r}".encode())
     for values in (*network.weights, *network.thresholds, scaler.shift, scaler.factor):
         content.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
     return content.hexdigest()
 
 
-def _plain(network: Network, scaler: Scaler) -> Classifier:
+def _plain(network: Network, scaler: Encoder) -> Classifier:
     """What decides a prediction, in Python's own numbers."""
     layers = [
         Layer(W.tolist(), t.reshape(len(t), -1).tolist(), kind.name)
@@ -207,7 +208,6 @@ def _plain(network: Network, scaler: Scaler) -> Classifier:
     return Classifier(
         layers,
         network.architecture.ties,
-        scaler.kind,
         scaler.shift.tolist(),
         scaler.factor.tolist(),
         scaler.step,

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError
 from bdnn.model import Model
 from bdnn.network.activation import BoolArray, FloatArray
@@ -97,8 +97,8 @@ class Surroundings:
         domain.check(X)
         inputs = scaler.transform(X)
         with np.errstate(over="ignore"):
-            centre = inputs if scaler.kind is None else (X - scaler.shift) * scaler.factor
-        if scaler.kind is not None:
+            centre = (X - scaler.shift) * scaler.factor if scaler.step else inputs
+        if scaler.step:
             centre = np.clip(centre, -_LARGEST_SCALED, _LARGEST_SCALED)
         current = np.where(
             domain.integer, X, np.rint(inputs / scaler.step) if scaler.step else inputs
@@ -137,7 +137,7 @@ class Surroundings:
         return self.model.network
 
     @property
-    def scaler(self) -> Scaler:
+    def scaler(self) -> Encoder:
         """From raw features to inputs of the network."""
         return self.model.encoder
 
@@ -191,7 +191,7 @@ class Surroundings:
         """What the network sees at coordinates."""
         values = coordinates * self.scaler.step if self.scaler.step else coordinates
         whole = self.domain.integer
-        if not whole.any() or self.scaler.kind is None:
+        if not whole.any() or not self.scaler.step:
             return values
         return np.where(whole, self.scaler.transform(np.where(whole, coordinates, 0.0)), values)
 
@@ -243,7 +243,7 @@ class Surroundings:
     def raw(self, coordinates: FloatArray) -> FloatArray:
         """Raw inputs with these coordinates, as near to their samples as floating point allows."""
         scaler, whole = self.scaler, self.domain.integer
-        if scaler.kind is None:
+        if not scaler.step:
             return np.where(coordinates == self.current, self.X, coordinates)
         side = np.sign(self.inputs(coordinates) - self.centre)
         edge = self.inputs(coordinates) - side * self.half_step
@@ -252,7 +252,7 @@ class Surroundings:
         found = np.where(whole, coordinates, np.where(coordinates == self.current, self.X, first))
         wanted = self.inputs(coordinates)
         nudge = np.spacing(np.maximum(np.abs(first), np.abs(scaler.shift)))
-        for doubling in range(_NUDGES if scaler.step else 0):
+        for doubling in range(_NUDGES):
             missing = scaler.transform(found) != wanted
             if not missing.any():
                 break
@@ -260,7 +260,7 @@ class Surroundings:
         return found
 
 
-def _limits(scaler: Scaler, domain: Domain, current: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _limits(scaler: Encoder, domain: Domain, current: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Range of the coordinates by the domain, which always holds the sample itself."""
     bounds = np.stack([domain.lower, domain.upper])
     ends = np.sort(scaler.transform(bounds), axis=0)

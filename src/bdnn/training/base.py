@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from bdnn.bounds.previous import PreviousFit
 from bdnn.errors import ModelError
-from bdnn.mip.growth import GrowingModel
+from bdnn.mip.model import GrowingModel
 from bdnn.network.expansion import from_twin, has_twin, to_twin
 from bdnn.network.network import Network
 from bdnn.problem.problem import Problem

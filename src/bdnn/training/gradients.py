@@ -18,6 +18,7 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
+from bdnn.search.limits import projected
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import default_margin
 from bdnn.search.starts import straight_through
@@ -26,7 +27,7 @@ from bdnn.training.base import AbstractMethod
 from bdnn.training.driver import Phase
 from bdnn.training.limits import check_positive
 from bdnn.training.phases.bounds import FreeBounds
-from bdnn.training.phases.search import is_ready, projected
+from bdnn.training.phases.search import is_ready
 from bdnn.training.run import Run
 
 

@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from bdnn.clock import Slot
 from bdnn.errors import UnsupportedFeatureError
-from bdnn.mip import DEFAULT_EPS, Reductions, Robust
+from bdnn.mip import DEFAULT_EPS, Reductions
 from bdnn.search.starts import Start
 from bdnn.solvers.base import AbstractSolver
 from bdnn.training.base import AbstractMethod
 from bdnn.training.driver import Phase
-from bdnn.training.paper.local_search import LocalSearch
+from bdnn.training.paper.alternation import Alternate
 from bdnn.training.phases.bounds import FreeBounds, NarrowBounds
 from bdnn.training.phases.numbers import DescendNumbers
 from bdnn.training.phases.search import Adapt, Begin, Descend, Search
@@ -179,13 +178,12 @@ class Auto(Descent):
         )
         bounds = FreeBounds(share=run.schedule.free_bounds)
         if robust is not None:
-            alternate = Alternate(
-                LocalSearch(polish=False, eps=self.eps),
-                solver,
-                robust,
-                share=run.schedule.alternate,
-            )
-            return [bounds, alternate, replace(solve, patience=None)]
+            alone = replace(solve, patience=None)
+            if not run.problem.architecture.hidden or run.earlier is not None:
+                return [bounds, alone]
+            # The program alone would begin, and mostly end, with a constant network.
+            alternate = Alternate(solver, robust, eps=self.eps, share=run.schedule.alternate)
+            return [bounds, alternate, alone]
         lists = {
             "classes": self._of_classes,
             "numbers": self._of_numbers,
@@ -227,23 +225,3 @@ class Auto(Descent):
         if run.problem.architecture.has_levels:
             return [descend, Choose()]
         return [descend, solve, Choose()]
-
-
-@dataclass(frozen=True, eq=False)
-class Alternate(Phase):
-    """Optimise layers in turn; the program alone would begin, and mostly end, with a constant."""
-
-    method: LocalSearch
-    solver: str | AbstractSolver
-    robust: Robust
-
-    name: ClassVar[str] = "local"
-
-    def applies(self, run: Run[Any]) -> bool:
-        """Tell whether there is a layer to free while another is fixed."""
-        return bool(run.problem.architecture.hidden) and run.earlier is None
-
-    def execute(self, run: Run[Any], slot: Slot) -> None:
-        """Offer what the starts find."""
-        method = self.method.within(run.problem) if run.problem.terms else self.method
-        method.alternate(run, self.solver, self.robust, seconds=slot.remaining)

@@ -21,7 +21,8 @@ from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.network import Network
 from bdnn.problem.limits import WeightLimits
 from bdnn.problem.problem import Problem
-from bdnn.problem.terms.base import AbstractTerm, Block, Builder, Draw, LayerColumns
+from bdnn.problem.terms.base import AbstractTerm, Draw
+from bdnn.problem.terms.builder import Block, Builder, LayerColumns
 from bdnn.problem.terms.context import AbstractConstraint, Context
 from bdnn.program import IndexArray, Program
 
@@ -109,7 +110,8 @@ class PathSigns(AbstractTerm):
         outputs = np.arange(builder.problem.architecture.n_outputs)[-n_units:]
         up, down = self._ways(builder.problem, outputs)
         for k, layer in enumerate(layers):
-            low, high = layer.range
+            # Weights that cannot be negative (or positive) have no such end to hold back.
+            low, high = min(layer.range[0], 0.0), max(layer.range[1], 0.0)
             name = f"path{layer.number}_{number}"
             is_last = k == len(layers) - 1
             if k == 0:
@@ -151,7 +153,7 @@ class PathSigns(AbstractTerm):
 
 
 @dataclass(frozen=True, eq=False)
-class _Paths:
+class _Paths(Block):
     feature: int
     layers: Sequence[LayerColumns]
     rises: list[IndexArray]

@@ -15,10 +15,10 @@ from bdnn.errors import ModelError
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
-from bdnn.search.constrained import MOVES, search_within
 from bdnn.search.descent import LARGE, descend
 from bdnn.search.embedding import embed, shallow_problem
-from bdnn.search.limits import WeightLimits
+from bdnn.search.limits import projected
+from bdnn.search.loading import wait_until_ready
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import Objective
 from bdnn.search.starts import (
@@ -29,7 +29,7 @@ from bdnn.search.starts import (
     separating_start,
     straight_through,
 )
-from bdnn.search.warm_up import wait_until_ready
+from bdnn.search.walk import search_within
 from bdnn.selection.pace import Pace, epoch_seconds
 from bdnn.training.driver import Phase
 from bdnn.training.limits import check_positive
@@ -161,27 +161,7 @@ class Search:
 def is_ready(run: Run[Any], slot: Slot) -> bool:
     """Wait for compiled moves, whatever the loss is by now."""
     loading = run.slot("load", slot.remaining, until_close=False)
-    levels = run.problem.architecture.has_levels
-    if run.problem.terms and not levels:
-        return MOVES.wait(loading)
-    return wait_until_ready(loading, levels=levels)
-
-
-def projected(problem: Problem[Any], network: Network, rng: np.random.Generator) -> Network:
-    """Move weights to where terms let them be, for searches whose moves know no terms.
-
-    Constraints on answers may still be broken; the run judges.
-    """
-    if not problem.terms or problem.is_feasible(network):
-        return network
-    limits = WeightLimits.draw(problem, rng, network, paired=False)
-    if limits is None:
-        return network
-    sizes = np.array(network.architecture.widths)
-    flat = np.concatenate([W.ravel() for W in network.weights])
-    parts = np.split(limits.project(flat, rng, sizes), np.cumsum(sizes[1:] * sizes[:-1])[:-1])
-    weights = [part.reshape(W.shape) for part, W in zip(parts, network.weights, strict=True)]
-    return Network(network.architecture, tuple(weights), network.thresholds)
+    return wait_until_ready(loading, levels=run.problem.architecture.has_levels)
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,22 +17,19 @@ import numpy as np
 
 from bdnn.bounds.lattice import solver_bound
 from bdnn.clock import Slot
-from bdnn.errors import UnsupportedFeatureError
 from bdnn.mip import DEFAULT_EPS, NetworkModel, Reductions, Robust
-from bdnn.mip.certified import CertifiedModel
-from bdnn.mip.conflicts import explain_conflict
-from bdnn.mip.neighbourhood import free_units
-from bdnn.mip.repair import repair
+from bdnn.mip.freedom import free_units
+from bdnn.mip.repair import explain_conflict, repair
 from bdnn.network.activation import FloatArray
 from bdnn.network.network import Network
 from bdnn.problem.problem import Problem
 from bdnn.program import Program
-from bdnn.search.regression.refit import refit
+from bdnn.search.limits import projected
+from bdnn.search.refit import refit
 from bdnn.solvers.base import AbstractSolver, Feature
 from bdnn.solvers.registry import choose_solver, get_solver
 from bdnn.solvers.result import Limits, SolveResult, SolverEvent, Termination
 from bdnn.training.driver import Phase
-from bdnn.training.phases.search import projected
 from bdnn.training.run import Run
 
 _PHASE = "solve"
@@ -128,7 +125,7 @@ class Solving:
         wanted = phase.solver
         engine = None if wanted == "auto" else get_solver(wanted, **options)
         model = _build(run, phase, engine)
-        engine = engine or choose_solver(model.program, **options)
+        engine = engine or choose_solver(model.program, "auto", **options)
         engine.check_supports(model.program)
         return cls(run, model, engine, phase.robust)
 
@@ -298,8 +295,7 @@ class Solving:
         elif run.network is None:
             explain_conflict(self.model, self.engine, seconds=max(1.0, run.remaining))
         rounding = 1e-6 * max(1.0, abs(claimed)) + float(run.problem.loss.tolerance)
-        is_relaxed = bool(run.problem.terms) and run.problem.loss.family == "guarantees"
-        if outcome.solution is not None and run.loss > claimed + rounding and not is_relaxed:
+        if outcome.solution is not None and run.loss > claimed + rounding:
             self.message = (
                 f"the solver claimed a loss of {claimed:g}, which its network does not have; "
                 f"{run.loss:g} is what the forward pass gives"
@@ -309,23 +305,17 @@ class Solving:
 
 
 def _build(run: Run[Any], phase: Solve, engine: AbstractSolver | None) -> Any:
-    """Write down the program; the only place that tells its builders apart."""
+    """Write down the program; what grows with further samples goes on from the last one."""
     problem, loss = run.problem, run.problem.loss
-    if loss.family == "guarantees":
-        if problem.architecture.has_levels:
-            raise UnsupportedFeatureError(
-                "the program of Robust(loss='certified') is for steps, got activation "
-                f"'{problem.architecture.activation_names}': use method 'descent' or 'auto'."
-            )
-        # Constraints are no part of it: its bounds hold, and its networks are moved and judged.
-        return CertifiedModel.build(
-            problem.architecture, loss.regions, loss.labels, loss.line_weight, eps=phase.eps
-        )
-    if loss.family == "classes":
-        builder = NetworkModel if problem.terms else run.models  # terms do not grow
-        return builder.build(
+    if loss.family == "classes" and not problem.terms:
+        return run.models.build(
             problem, reductions=phase.reductions, eps=phase.eps, robust=phase.robust
         )
     takes_squares = engine is not None and Feature.QUADRATIC_OBJECTIVE in engine.features
-    tangents = loss.kind == "squared" and not takes_squares
-    return NetworkModel.build(problem, tangents=tangents, eps=phase.eps)
+    return NetworkModel.build(
+        problem,
+        reductions=phase.reductions,
+        eps=phase.eps,
+        robust=phase.robust,
+        tangents=loss.kind == "squared" and not takes_squares,
+    )

@@ -12,12 +12,14 @@ from bdnn.errors import ModelError
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.losses.certified import CertifiedLoss
-from bdnn.search.certified import MOVES, Balls, improve_worst_case, stumps
+from bdnn.search.certified import Balls, improve_worst_case, stumps
 from bdnn.search.embedding import embed
+from bdnn.search.limits import projected
+from bdnn.search.loading import wait_for_worst_case
 from bdnn.search.starts import as_levels
 from bdnn.training.driver import Phase
 from bdnn.training.limits import check_positive
-from bdnn.training.phases.search import NOT_LOADED, projected
+from bdnn.training.phases.search import NOT_LOADED
 from bdnn.training.run import Run
 
 _PHASE = "certify"
@@ -76,7 +78,7 @@ class DescendWorstCase(Phase):
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
         """Search, and say why that ended."""
-        if not MOVES.wait(run.slot("load", slot.remaining, until_close=False)):
+        if not wait_for_worst_case(run.slot("load", slot.remaining, until_close=False)):
             return run.end("time limit", NOT_LOADED)
         shape, balls = run.problem.architecture, balls_of(run.problem.loss)
         # What is copied must not be wider than the layers that copy it.

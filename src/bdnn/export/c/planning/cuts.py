@@ -11,14 +11,14 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.export.c.planning.plan import Cut
 from bdnn.export.inputs import InputFormat, Integers
 from bdnn.network.activation import FloatArray
 
 
 def find_cut(
-    weights: Integers, threshold: int, scaler: Scaler, inputs: InputFormat, unit: float
+    weights: Integers, threshold: int, scaler: Encoder, inputs: InputFormat, unit: float
 ) -> Cut:
     """Find the cut of a unit with one weight that is on for some inputs and off for others.
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.export.c.planning.cuts import find_cut
 from bdnn.export.c.planning.plan import (
     Constant,
@@ -26,7 +26,7 @@ _LEVEL_LOOP = 40
 _CUT = 8
 
 
-def shape_first(plan: Plan, scaler: Scaler, inputs: InputFormat, unit: float | None) -> Plan:
+def shape_first(plan: Plan, scaler: Encoder, inputs: InputFormat, unit: float | None) -> Plan:
     """Choose between a loop and statements, and put the offsets of levels into the thresholds."""
     units = plan.first
     if not isinstance(units, IntegerUnits):
@@ -68,7 +68,7 @@ def _cost_looped(weights: Integers) -> int:
 
 
 def _cuts(
-    plan: Plan, units: IntegerUnits, scaler: Scaler, inputs: InputFormat, unit: float | None
+    plan: Plan, units: IntegerUnits, scaler: Encoder, inputs: InputFormat, unit: float | None
 ) -> dict[int, Cut | Constant]:
     """Units that need no sum; without levels only those that are constant."""
     low, high = reach(units.weights, plan.ranges)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bdnn.encoding.scaling import LARGEST_SCALED, Scaler
+from bdnn.encoding.encoder import Encoder
+from bdnn.encoding.scaling import LARGEST_SCALED
 from bdnn.export.inputs import Integers
 
 _LARGEST_SHIFT = 40
@@ -22,7 +23,7 @@ _INT32 = 2**31
 _LONGEST_TABLE = 2**10
 
 
-def most_levels(scaler: Scaler) -> int:
+def most_levels(scaler: Encoder) -> int:
     """Largest level in absolute value of real inputs, which infinities and NaN have too."""
     return round(LARGEST_SCALED / scaler.step)
 

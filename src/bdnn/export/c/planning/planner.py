@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.export.c.planning.first_layer import shape_first
 from bdnn.export.c.planning.fixed_point import fix_unit
 from bdnn.export.c.planning.levels import Level, fit_level, most_levels
@@ -35,7 +35,7 @@ _EXACT = 2**53
 _BITS = ((0, 1),)
 
 
-def make_plan(network: Network, scaler: Scaler, inputs: InputFormat) -> Plan:
+def make_plan(network: Network, scaler: Encoder, inputs: InputFormat) -> Plan:
     """Decide how the C function computes what the network computes."""
     shape = network.architecture
     levels, ranges, unit = _levels(network, scaler, inputs)
@@ -72,7 +72,7 @@ def _table_place(shape: Architecture) -> int:
 
 
 def _levels(
-    network: Network, scaler: Scaler, inputs: InputFormat
+    network: Network, scaler: Encoder, inputs: InputFormat
 ) -> tuple[dict[int, Level], tuple[tuple[int, int], ...], float | None]:
     """Levels of the features with what one of them is worth; no worth if there are none."""
     W = network.weights[0]
@@ -80,8 +80,8 @@ def _levels(
     ranges: list[tuple[int, int]] = [(0, 0)] * n_features
     if not network.architecture.weights[0].integer:
         return {}, inputs.ranges, None
-    step = scaler.step if scaler.kind is not None else float(inputs.kind == "scaled")
-    if inputs.kind != "scaled" and scaler.kind is None:
+    step = scaler.step or float(inputs.kind == "scaled")
+    if inputs.kind != "scaled" and not scaler.step:
         if not inputs.is_integer or set(inputs.per_unit) != {1}:
             return {}, inputs.ranges, None
         step = 1.0
@@ -97,7 +97,7 @@ def _levels(
         counts = inputs.counts(j)
         multiples = np.rint(inputs.values(j, counts, scaler) / step).astype(np.int64)
         slope = 1.0
-        if inputs.kind != "scaled" and scaler.kind is not None:
+        if inputs.kind != "scaled" and scaler.step:
             slope = float(scaler.factor[j]) / (inputs.per_unit[j] * step)
         level = fit_level(counts, multiples, slope)
         if level is None:
@@ -114,7 +114,7 @@ def _levels(
 
 
 def _first_units(
-    network: Network, scaler: Scaler, inputs: InputFormat, unit: float | None
+    network: Network, scaler: Encoder, inputs: InputFormat, unit: float | None
 ) -> Layer:
     W, t = network.weights[0], network.step_thresholds[0]
     if unit is None:
@@ -132,7 +132,7 @@ def _hidden_units(W: FloatArray, t: FloatArray) -> Layer:
 
 
 def _fixed_units(
-    W: FloatArray, t: FloatArray, scaler: Scaler, inputs: InputFormat
+    W: FloatArray, t: FloatArray, scaler: Encoder, inputs: InputFormat
 ) -> IntegerUnits | None:
     """Units of raw counts with the scaler folded into integer weights, None without a proof."""
     if not inputs.is_integer:
@@ -140,7 +140,7 @@ def _fixed_units(
     counts = [inputs.counts(j) for j in range(W.shape[1])]
     values = [inputs.values(j, k, scaler) for j, k in enumerate(counts)]
     unit = None
-    if scaler.kind is None and (np.rint(W) == W).all():
+    if not scaler.step and (np.rint(W) == W).all():
         unit = 1.0 / math.lcm(*inputs.per_unit)
     return _proven_units(W, t, counts, values, unit)
 
@@ -184,7 +184,7 @@ def _table(network: Network, place: int) -> Table:
 
 
 def _fixed_outputs(
-    network: Network, scaler: Scaler, inputs: InputFormat
+    network: Network, scaler: Encoder, inputs: InputFormat
 ) -> FirstOn | IntegerUnits | None:
     """Outputs right on raw counts, by fixed point where it is proven."""
     if network.architecture.ties != "first":

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.export.c.planning.plan import (
     Constant,
     Cut,
@@ -23,7 +23,7 @@ from bdnn.export.c.writing.sums import AbstractSum, BitSum, RealSum
 from bdnn.export.inputs import InputFormat
 
 
-def write_code(plan: Plan, scaler: Scaler, inputs: InputFormat, prefix: str) -> Code:
+def write_code(plan: Plan, scaler: Encoder, inputs: InputFormat, prefix: str) -> Code:
     """Write the function of a plan."""
     code = Code(prefix)
     if isinstance(plan.decision, Table) and len(set(plan.decision.classes)) == 1:
@@ -67,7 +67,7 @@ def write_code(plan: Plan, scaler: Scaler, inputs: InputFormat, prefix: str) -> 
 
 def _sums(
     plan: Plan,
-    scaler: Scaler,
+    scaler: Encoder,
     inputs: InputFormat,
     code: Code,
     units: Layer,

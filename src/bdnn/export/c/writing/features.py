@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.encoding.scaling import LARGEST_SCALED, Scaler
+from bdnn.encoding.encoder import Encoder
+from bdnn.encoding.scaling import LARGEST_SCALED
 from bdnn.export.c.planning.levels import Level, most_levels
 from bdnn.export.c.planning.plan import IntegerUnits, Plan
 from bdnn.export.c.text import integer, integer_type, real, size_of, table
@@ -14,7 +15,7 @@ from bdnn.export.inputs import INTEGER_TYPES, InputFormat
 
 
 def write_levels(
-    plan: Plan, scaler: Scaler, inputs: InputFormat, code: Code, units: IntegerUnits, tag: str
+    plan: Plan, scaler: Encoder, inputs: InputFormat, code: Code, units: IntegerUnits, tag: str
 ) -> LevelSum:
     """Levels of the features, as variables or as an array."""
     n_features = units.weights.shape[1]
@@ -45,7 +46,7 @@ def write_levels(
     return sums
 
 
-def _level(plan: Plan, scaler: Scaler, inputs: InputFormat, code: Code, j: int) -> str:
+def _level(plan: Plan, scaler: Encoder, inputs: InputFormat, code: Code, j: int) -> str:
     """Level of a feature as an expression."""
     if not inputs.is_integer:
         shift, factor = real(float(scaler.shift[j])), real(float(scaler.factor[j]))
@@ -63,7 +64,7 @@ def _level(plan: Plan, scaler: Scaler, inputs: InputFormat, code: Code, j: int) 
 
 
 def _write_level_array(
-    plan: Plan, scaler: Scaler, inputs: InputFormat, code: Code, largest: list[int]
+    plan: Plan, scaler: Encoder, inputs: InputFormat, code: Code, largest: list[int]
 ) -> None:
     n_features = len(largest)
     code.counters.add("j")
@@ -130,7 +131,7 @@ def _write_level_table(code: Code, inputs: InputFormat, j: int, level: Level) ->
     return f"LEVEL{j}[{inside} ? {place} : 0]"
 
 
-def _write_level_helper(code: Code, scaler: Scaler) -> None:
+def _write_level_helper(code: Code, scaler: Encoder) -> None:
     """Write the scaler in double arithmetic, every rounding where Python has it."""
     code.needs_real = True
     limit = real(LARGEST_SCALED)
@@ -156,7 +157,7 @@ def _write_level_helper(code: Code, scaler: Scaler) -> None:
     ]
 
 
-def write_values(code: Code, scaler: Scaler, inputs: InputFormat) -> None:
+def write_values(code: Code, scaler: Encoder, inputs: InputFormat) -> None:
     """Scaled features as doubles, into the array ``v``."""
     code.needs_real = True
     code.counters.add("j")
@@ -174,21 +175,12 @@ def write_values(code: Code, scaler: Scaler, inputs: InputFormat) -> None:
     if "per_unit" in value:
         # Through a variable no compiler knows, lest it multiply by the inverse.
         lines.insert(0, "volatile double per_unit = PER_UNIT[j];")
-    if inputs.kind != "scaled" and scaler.kind is not None:
+    if inputs.kind != "scaled" and scaler.step:
         code.tables += table("SHIFT", "double", [real(v) for v in scaler.shift.tolist()])
         code.tables += table("FACTOR", "double", [real(v) for v in scaler.factor.tolist()])
-        if scaler.step:
-            _write_level_helper(code, scaler)
-            level = f"(double){code.prefix}_level(v[j], SHIFT[j], FACTOR[j])"
-            lines.append(f"v[j] = {level} * {real(scaler.step)};")
-        else:
-            limit = real(LARGEST_SCALED)
-            lines += [
-                "v[j] = v[j] - SHIFT[j];",
-                "v[j] = v[j] * FACTOR[j];",
-                f"if (!(v[j] > -{limit})) v[j] = -{limit};",
-                f"if (v[j] > {limit}) v[j] = {limit};",
-            ]
+        _write_level_helper(code, scaler)
+        level = f"(double){code.prefix}_level(v[j], SHIFT[j], FACTOR[j])"
+        lines.append(f"v[j] = {level} * {real(scaler.step)};")
     code.add(
         f"volatile double v[{n_features}];",
         f"for (j = 0; j < {n_features}; ++j) {{",
