@@ -84,11 +84,6 @@ OPEN: list[Reason] = [
         _MANY_VALUES, ("robust pattern", *_CERTIFIED, *_PAPER), "written for one threshold a unit"
     ),
     Reason(
-        _LEVELS,
-        (*_OWN_ROWS, "term Regularizer(saturated", "term Regularizer(max"),
-        "written for one threshold a unit",
-    ),
-    Reason(
         ("rows",),
         (*_TERMS, *_ROBUST, "method gradients", *_PAPER, *_NUMBERS),
         "only plain classifiers go on, by three methods",
@@ -108,10 +103,8 @@ OPEN: list[Reason] = [
             "robust ",
             "method gradients",
             *_PAPER,
-            "thresholds layer",
             "term Regularizer(l2)",
             "term Monotone",
-            *_OWN_ROWS,
         ),
         "the regressor has only part of what the classifier has",
     ),
