@@ -85,10 +85,9 @@ class Revision:
 
 def cases(folder: Path, data: Path | None, most_rows: int) -> dict[str, dict]:
     """What is to be fitted, by name, with the samples as arrays in a file."""
-    from bdnn.datasets.tables import read_table
-
     from bdnn import datasets
     from bdnn.datasets import Samples
+    from bdnn.datasets.tables import read_table
 
     tables = {"breast-cancer": datasets.load("breast-cancer")}
     for path in sorted(data.glob("*.csv*")) if data else ():
