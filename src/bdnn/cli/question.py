@@ -15,7 +15,7 @@ from bdnn.errors import DataError
 if TYPE_CHECKING:
     from bdnn.model_file import ModelRecord
     from bdnn.network.activation import FloatArray
-    from bdnn.robustness import Domain, Surroundings
+    from bdnn.robustness import Domain, PerturbationSet
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Question:
     """The labelled rows of a table and what surrounds them."""
 
     record: ModelRecord
-    around: Surroundings
+    around: PerturbationSet
     notes: list[str]
 
 
@@ -32,13 +32,13 @@ def ask(model: Path, table: LabelledTable, perturbation: Perturbation, answer: A
     from bdnn.cli.model import check_labels, read_classifier
     from bdnn.cli.source import model_samples
     from bdnn.network.norms import check_radius
-    from bdnn.robustness import Surroundings
+    from bdnn.robustness import PerturbationSet
 
     check_radius(perturbation.radius)
     record = read_classifier(model)
     X, y, notes = model_samples(record, table)
     check_labels(record, y)
-    around = Surroundings.create(
+    around = PerturbationSet.create(
         record.model,
         X,
         y,

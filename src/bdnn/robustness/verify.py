@@ -1,8 +1,18 @@
-"""Verification of many samples: the smallest perturbations, or that there are none in a radius."""
+"""The smallest perturbation that changes a class: cheap first, exact where that leaves a gap.
+
+1. the sound bound and the attacks, for all samples at once;
+2. a few boxes of branch and bound, whose proofs need no solver;
+3. a mixed-integer program for what is still open, samples in parallel.
+
+A counter-example is a raw input that the forward pass puts into another class; its distance is the
+upper limit. The lower limit is what a bound, the boxes or a solver prove, and its origin is told.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
@@ -14,13 +24,18 @@ from numpy.typing import ArrayLike, NDArray
 from bdnn.errors import DataError, ModelError
 from bdnn.network.activation import FloatArray
 from bdnn.network.norms import check_radius
+from bdnn.parallel import run_tasks
+from bdnn.robustness.attacks import boundary, greedy
 from bdnn.robustness.certificate import Certificate
-from bdnn.robustness.nearest import search
-from bdnn.robustness.question import TOLERANCE, Answer
-from bdnn.robustness.surroundings import Surroundings
+from bdnn.robustness.certify import guaranteed_radii, is_guaranteed
+from bdnn.robustness.exact_verifier import BEYOND, TOLERANCE, Answer, ExactVerifier
+from bdnn.robustness.perturbation import PerturbationSet
 from bdnn.solvers.base import AbstractSolver
+from bdnn.solvers.registry import get_solver
 
 Method = Literal["auto", "boxes", "program"]
+
+_ATTACKED_AT_ONCE = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +48,7 @@ class Verification:
         How far was looked, infinite for as far as it took.
     """
 
-    around: Surroundings
+    around: PerturbationSet
     answers: tuple[Answer, ...]
     radius: FloatArray
 
@@ -100,7 +115,7 @@ class Verification:
 
 
 def verify(
-    around: Surroundings,
+    around: PerturbationSet,
     radius: ArrayLike | None = None,
     *,
     smallest: bool = True,
@@ -113,9 +128,11 @@ def verify(
 ) -> Verification:
     """Find the smallest perturbation of every sample that changes its class.
 
+    Ctrl-C ends the search; samples it did not come to have the answer of cheap methods.
+
     Parameters
     ----------
-    around : Surroundings
+    around : PerturbationSet
     radius : float or array, optional
         How far to look, for all samples or one each; without it as far as it takes.
     smallest : bool
@@ -132,32 +149,82 @@ def verify(
     on_progress : callable, optional
         Told how many samples are settled, and of how many.
     """
+    from joblib import effective_n_jobs  # slow to load
+
+    _check(method, time_limit, n_jobs)
+    engine = None if solver == "auto" else get_solver(solver)
+    if engine is not None:
+        engine.check_available()
+    n_samples = len(around.X)
+    look = np.full(n_samples, np.inf) if radius is None else check_radius(radius, n_samples)
+    deadline = time.perf_counter() + time_limit
+    answers = _cheap_answers(around, look, smallest, deadline)
+    if method == "auto":
+        _attack(around, answers, look, around.X if reference is None else reference, deadline)
+    is_open = [
+        not answer.is_settled(limit, smallest=smallest)
+        for answer, limit in zip(answers, look.tolist(), strict=True)
+    ]
+    workers = effective_n_jobs(n_jobs)
+    done = n_samples - sum(is_open)
+
+    def settle(i: int) -> None:
+        nonlocal done
+        left = (n_samples - done) / workers
+        share = max(0.0, deadline - time.perf_counter()) / max(1.0, left)
+        one = around.rows(np.array([i]))
+        verifier = ExactVerifier(one, float(look[i]), smallest, share, engine)
+        answers[i] = verifier.settle(answers[i], method)
+        done += 1
+        if on_progress is not None:
+            on_progress(done, n_samples)
+
+    with contextlib.suppress(KeyboardInterrupt):
+        run_tasks(settle, np.flatnonzero(is_open).tolist(), n_jobs=n_jobs)
+    return Verification(around, tuple(answers), look)
+
+
+def _cheap_answers(
+    around: PerturbationSet, radius: FloatArray, smallest: bool, deadline: float
+) -> list[Answer]:
+    """What the sound bound says of all samples at once."""
+    if smallest:
+        lower = guaranteed_radii(around, deadline=deadline)
+    else:
+        beyond = radius * (1 + BEYOND) + BEYOND
+        lower = np.where(is_guaranteed(around, beyond), beyond, 0.0)
+    return [Answer(value, math.inf, None) for value in lower.tolist()]
+
+
+def _attack(
+    around: PerturbationSet,
+    answers: list[Answer],
+    radius: FloatArray,
+    reference: FloatArray,
+    deadline: float,
+) -> None:
+    """Lower upper limits by attacks where the bound is no answer, as long as there is time."""
+    needed = [i for i, answer in enumerate(answers) if not answer.lower > radius[i]]
+    for first in range(0, len(needed), _ATTACKED_AT_ONCE):
+        if time.perf_counter() >= deadline:
+            return
+        rows = np.array(needed[first : first + _ATTACKED_AT_ONCE])
+        part = around.rows(rows)
+        found = greedy(part).with_better(part, boundary(part, reference).X)
+        for i, upper, x in zip(rows, found.lengths.tolist(), found.X, strict=True):
+            answers[i] = answers[i].lowered(upper, x)
+
+
+def _check(method: str, time_limit: object, n_jobs: int | None) -> None:
     if method not in get_args(Method):
         raise ModelError(
             f"method must be 'auto', 'boxes' or 'program', got {method!r}: choose one of these."
         )
-    if not _is_number(time_limit) or not time_limit > 0:
+    is_number = isinstance(time_limit, Real) and not isinstance(time_limit, bool)
+    if not is_number or not time_limit > 0:  # type: ignore[operator]
         raise ModelError(
             f"time_limit must be a positive number of seconds, got {time_limit!r}: give for "
             "example 60."
         )
     if n_jobs == 0:
         raise ModelError("n_jobs must be 1 or more, or -1 for all cores, got 0: give one of these.")
-    n_samples = len(around.X)
-    look = np.full(n_samples, np.inf) if radius is None else check_radius(radius, n_samples)
-    answers = search(
-        around,
-        look,
-        reference=around.X if reference is None else reference,
-        smallest=smallest,
-        method=method,
-        solver=solver,
-        seconds=time_limit,
-        n_jobs=n_jobs,
-        on_progress=on_progress,
-    )
-    return Verification(around, tuple(answers), look)
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)

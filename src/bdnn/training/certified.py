@@ -27,7 +27,7 @@ from bdnn.problem.losses.certified import CertifiedLoss
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.problem.samples import Samples
-from bdnn.robustness.surroundings import Surroundings
+from bdnn.robustness.perturbation import PerturbationSet
 from bdnn.search.certified import MOVES, Balls, improve_worst_case, stumps
 from bdnn.search.embedding import embed
 from bdnn.solvers.base import AbstractSolver
@@ -58,7 +58,7 @@ def certified_problem(
     rows = samples.rows
     # Regions are about inputs: the network that looks around is of no meaning.
     plain = classification(architecture, samples.inputs, labels[rows], merge=False)
-    around = Surroundings.create(Model(scaler, plain.constant_network()), X[rows], norm=norm)
+    around = PerturbationSet.create(Model(scaler, plain.constant_network()), X[rows], norm=norm)
     regions = around.regions(radius[rows])
     loss = CertifiedLoss.of(samples, labels, regions, architecture.n_outputs)
     return Problem(architecture, samples, loss)

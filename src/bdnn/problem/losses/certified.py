@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
-from bdnn.network.expansion import unrolled
 from bdnn.network.network import Network
 from bdnn.problem.bound import Bound
 from bdnn.problem.constant import WeightBox
@@ -92,8 +91,7 @@ class CertifiedLoss(AbstractLoss):
 
     def is_certified(self, network: Network) -> BoolArray:
         """Tell which samples get their own class in their whole region."""
-        steps = unrolled(network, "certified training")
-        return self.regions.is_certain(steps, self.labels)
+        return self.regions.is_certain(network, self.labels)
 
     def value(self, network: Network, samples: Samples) -> Fraction:
         """Weight of the samples that are not certified."""

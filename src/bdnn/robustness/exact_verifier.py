@@ -1,4 +1,4 @@
-"""The exact answer for one sample, by boxes and by programs.
+"""Exact verification of one sample, by boxes and by programs.
 
 Integer weights on a grid and linf: is there a counter-example within a radius? CP-SAT decides it in
 whole numbers, without rounding, and bisection of the radius finds the nearest one: programs of
@@ -18,9 +18,9 @@ from typing import Any
 
 from bdnn.network.activation import FloatArray
 from bdnn.robustness.adversary import Adversary
-from bdnn.robustness.attempts import Attempts, pulled_back
+from bdnn.robustness.attacks import CounterExamples, pulled_back
 from bdnn.robustness.branching import Branching
-from bdnn.robustness.surroundings import Surroundings
+from bdnn.robustness.perturbation import PerturbationSet
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.cpsat import CpSat
 from bdnn.solvers.highs import Highs
@@ -85,12 +85,12 @@ class Answer:
         return not smallest and self.upper <= radius
 
 
-class Question:
+class ExactVerifier:
     """One sample that cheap methods left open.
 
     Parameters
     ----------
-    around : Surroundings
+    around : PerturbationSet
         Of that sample.
     radius : float
         How far to look.
@@ -103,7 +103,7 @@ class Question:
 
     def __init__(
         self,
-        around: Surroundings,
+        around: PerturbationSet,
         radius: float,
         smallest: bool,
         seconds: float,
@@ -143,10 +143,11 @@ class Question:
     def _by_programs(self, answer: Answer) -> Answer:
         if self._is_over(answer):
             return answer
-        by_cpsat = self.engine is not None and self.engine.name == CpSat.name
-        if by_cpsat or (self.engine is None and self._is_integer(self._farthest(answer))):
-            return self._by_decisions(answer)
-        return self._by_minimising(answer)
+        if self.engine is None:
+            decides = Adversary.build(self.around, self._farthest(answer)).is_integer
+        else:
+            decides = self.engine.name == CpSat.name
+        return self._by_decisions(answer) if decides else self._by_minimising(answer)
 
     def _by_decisions(self, answer: Answer) -> Answer:
         """Bisect the radius."""
@@ -189,7 +190,7 @@ class Question:
             look = farthest
             if self.around.norm != "linf" or math.isinf(min(self.end, answer.upper)):
                 look = min(farthest, max(farthest / 16, _GROWTH * claim))
-            answer, said = self._minimise(answer, look)
+            answer, said, _ = self._minimise(answer, look)
             answer = answer.raised(min(claim, said), "solver")
             if said <= claim:
                 break
@@ -202,44 +203,40 @@ class Question:
                 claim = answer.lower
         return answer
 
-    def _minimise(self, answer: Answer, look: float) -> tuple[Answer, float]:
-        """Nearer counter-examples, and a length below which a solver says there are none."""
+    def _minimise(
+        self, answer: Answer, look: float, *, first: bool = False
+    ) -> tuple[Answer, float, bool]:
+        """Nearer counter-examples, and a length below which a solver says there are none.
+
+        Also whether it says so of the whole radius. With ``first`` it ends at a nearer one.
+        """
         model = Adversary.build(self.around, look, minimise=True)
-        claim = 0.0
+        claim, before = 0.0, answer.upper
         for _ in range(_ROUNDS):
             outcome = self._solve(model, self.engine or Highs())
             if outcome.termination is Termination.INFEASIBLE:
-                return answer, look * (1 - _TRUST)
+                return answer, look * (1 - _TRUST), True
             if outcome.solution is None:
                 break
             answer = self._believe(answer, model, outcome.solution)
             claim = model.free_input.length_of(outcome.bound) * (1 - _TRUST) - _TRUST
-            if self._remaining <= 0 or not model.free_input.refine(outcome.solution):
+            refined = model.free_input.refine(outcome.solution)
+            if not refined or self._remaining <= 0 or (first and answer.upper < before):
                 break
-        return answer, claim
+        return answer, claim, False
 
     def _confirm(self, answer: Answer, radius: float) -> Answer:
         """Take over a lower limit if a program of that radius has no solution."""
         if radius <= answer.lower or self._is_over(answer):
             return answer
-        model = Adversary.build(self.around, radius, minimise=True)
-        for _ in range(_ROUNDS):
-            outcome = self._solve(model, self.engine or Highs())
-            if outcome.termination is Termination.INFEASIBLE:
-                return answer.raised(radius, "solver")
-            if outcome.solution is None:
-                return answer
-            before = answer.upper
-            answer = self._believe(answer, model, outcome.solution)
-            refined = model.free_input.refine(outcome.solution)
-            if answer.upper < before or not refined or self._remaining <= 0:
-                break
-        return answer
+        answer, _, is_proven = self._minimise(answer, radius, first=True)
+        return answer.raised(radius, "solver") if is_proven else answer
 
     def _believe(self, answer: Answer, model: Adversary, x: FloatArray) -> Answer:
         """Turn a solution into a raw input that the forward pass confirms."""
         around, free_input = self.around, model.free_input
-        found = Attempts.none(around).with_better(around, around.raw(free_input.coordinates(x)))
+        nothing = CounterExamples.none(around)
+        found = nothing.with_better(around, around.raw(free_input.coordinates(x)))
         if not free_input.is_whole:
             room = around.scaler.step or 2.0**-24
             for doubling in range(8):
@@ -264,9 +261,6 @@ class Question:
         """How far to look when all is to be looked at."""
         look = min(self.end, answer.upper)
         return look if math.isfinite(look) else max(_FIRST_RADIUS, 4 * answer.lower)
-
-    def _is_integer(self, look: float) -> bool:
-        return Adversary.build(self.around, look).is_integer
 
     @property
     def _remaining(self) -> float:
