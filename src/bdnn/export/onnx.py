@@ -15,7 +15,7 @@ import numpy as np
 
 from bdnn.encoding.scaling import LARGEST_SCALED, Scaler
 from bdnn.errors import ModelError, UnsupportedFeatureError
-from bdnn.export.boundary import boundary_inputs, extreme_inputs, random_inputs
+from bdnn.export.boundary import compared_inputs
 from bdnn.export.inputs import InputFormat
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray
@@ -73,22 +73,8 @@ def differences(
         Number of boundaries to find inputs on both sides of; ``count`` if not given.
     """
     runtime = _import("onnxruntime")
-    n_features = model.n_features
-    inputs = InputFormat("double", (1,) * n_features)
-    rng = np.random.default_rng(0)
-    X = np.concatenate(
-        [
-            random_inputs(model.encoder, inputs, count, rng),
-            boundary_inputs(
-                model.network,
-                model.encoder,
-                inputs,
-                count if at_boundaries is None else at_boundaries,
-                rng,
-            ),
-            extreme_inputs(model.encoder, inputs, count, rng),
-        ]
-    )
+    inputs = InputFormat("double", (1,) * model.n_features)
+    X = compared_inputs(model, inputs, count, at_boundaries)
     session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
     labels, scores = session.run(["label", "scores"], {"X": X})
     scaled = model.encoder.transform(X)

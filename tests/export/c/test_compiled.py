@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bdnn.export.boundary import boundary_inputs, extreme_inputs, random_inputs
+from bdnn.export.boundary import compared_inputs
 from bdnn.export.c import export_c
 from bdnn.export.c.compiler import (
     STRICT,
@@ -37,10 +37,7 @@ def needs(compiler):
 
 
 def questions(model, export, rng, count=N_INPUTS):
-    parts = [random_inputs(model.encoder, export.inputs, count, rng)]
-    parts.append(boundary_inputs(model.network, model.encoder, export.inputs, count, rng))
-    parts.append(extreme_inputs(model.encoder, export.inputs, count, rng))
-    return np.concatenate(parts)
+    return compared_inputs(model, export.inputs, count, rng=rng)
 
 
 def is_ordinary(X):
@@ -118,16 +115,11 @@ def test_infinities_and_nan_give_some_class():
 
 def test_the_networks_are_of_all_kinds(networks):
     exports, _, answers = networks
-    kinds = {type(layer).__name__ for e in exports for layer in e.plan.layers}
-    kinds |= {type(e.plan.decision).__name__ for e in exports}
-    assert kinds == {
-        "IntegerUnits",
-        "RealUnits",
-        "Table",
-        "LargestScore",
-        "FirstOn",
-        "RealDecision",
-    }
+    assert {layer.is_real for e in exports for layer in e.plan.layers} == {True, False}
+    decisions = [e.plan.decision for e in exports]
+    kinds = {(type(d).__name__, getattr(d, "units", None) and d.units.is_real) for d in decisions}
+    scored = {(name, is_real) for name in ("LargestScore", "FirstOn") for is_real in (True, False)}
+    assert kinds == {("Table", None), *scored}
     assert sum(len(set(a.tolist())) > 1 for a in answers) > N_NETWORKS // 2
 
 
@@ -210,7 +202,7 @@ def test_multiples_of_scores_fit_their_type(weights):
     scaler = replace(model.encoder, factor=np.full(6, 25.0 if weights == "ternary" else 3.0))
     model = replace(model, encoder=scaler)
     export = export_c(model, input="int32", limits=(-100_000, 150_000))
-    assert export.plan.decision.factor == 8
+    assert export.plan.decision.units.factor == 8
     assert "int64_t best" in export.text
     X = questions(model, export, rng)
     (found,) = run_compiled([export], [X], flags=SANITIZED)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdnn.errors import UnsupportedFeatureError
-from bdnn.export.boundary import boundary_inputs, extreme_inputs, random_inputs
+from bdnn.export.boundary import compared_inputs
 from bdnn.export.c.header import CExport
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray
@@ -120,14 +120,7 @@ def run_compiled(
 
 def count_differences(model: Model, export: CExport, count: int) -> int:
     """Compare a compiled header with Python on so many random, boundary and extreme inputs."""
-    rng = np.random.default_rng(0)
-    X = np.concatenate(
-        [
-            random_inputs(model.encoder, export.inputs, count, rng),
-            boundary_inputs(model.network, model.encoder, export.inputs, count, rng),
-            extreme_inputs(model.encoder, export.inputs, count, rng),
-        ]
-    )
+    X = compared_inputs(model, export.inputs, count)
     (classes,) = run_compiled([export], [X])
     wanted = model.network.predict(export.inputs.scaled(X, model.encoder))
     return int(np.count_nonzero(classes != wanted))

@@ -10,13 +10,12 @@ import numpy as np
 
 from bdnn.encoding.scaling import Scaler
 from bdnn.errors import ModelError, UnsupportedFeatureError
-from bdnn.export.c.planning.plan import Plan
-from bdnn.export.c.planning.planner import make_plan
-from bdnn.export.c.text import check_name, comment, string
-from bdnn.export.c.writing.code import write_code
-from bdnn.export.c.writing.lines import Code
-from bdnn.export.c.writing.self_test import self_test
+from bdnn.export.boundary import random_inputs
+from bdnn.export.c.code import write_code
+from bdnn.export.c.layout import lay_out
+from bdnn.export.c.text import Code, check_name, comment, integer, real, string
 from bdnn.export.inputs import InputFormat, choose_format
+from bdnn.export.plan import Plan, make_plan
 from bdnn.model import Model
 from bdnn.network.expansion import unrolled
 
@@ -115,6 +114,7 @@ def export_c(
     inputs = choose_format(model.encoder, data or {}, kind=input, per_unit=per_unit, limits=limits)
     _check_scaler(model.encoder, inputs)
     plan = make_plan(unrolled(model.network, "export to C"), model.encoder, inputs)
+    plan = lay_out(plan, model.encoder, inputs)
     code = write_code(plan, model.encoder, inputs, name)
     is_real = code.needs_real or not inputs.is_integer
     opening = [
@@ -141,7 +141,8 @@ def export_c(
         "}",
         "",
     ]
-    tested = self_test(model, inputs, name, tests, labels=class_names, main=main) if tests else []
+    tested = _self_test(model, inputs, name, tests) if tests else []
+    tested += _main(name, tests, labels=class_names) if main else []
     printing = ["#include <stdio.h>"] if main else []
     return CExport(
         _joined(*opening, *printing, *function, *tested, "#endif"),
@@ -245,6 +246,44 @@ def _class_names(model: Model, name: str) -> list[str]:
         *(f"    {line}" for line in labels),
         "    };",
         f'    return index >= 0 && index < {len(labels)} ? LABEL[index] : "";',
+        "}",
+        "",
+    ]
+
+
+def _self_test(model: Model, inputs: InputFormat, name: str, count: int) -> list[str]:
+    """Write inputs with Python's classes, and a function that counts wrong answers."""
+    X = random_inputs(model.encoder, inputs, count, np.random.default_rng(0))
+    classes = model.network.predict(inputs.scaled(X, model.encoder)).tolist()
+    rows = [[integer(int(v)) if inputs.is_integer else real(v) for v in row] for row in X.tolist()]
+    return [
+        "/* Number of self-test vectors with a wrong answer. */",
+        f"static inline int {name}_self_test(void)",
+        "{",
+        f"    static const {inputs.c_type} INPUT[{count}][{X.shape[1]}] = {{",
+        *(f"        {{{', '.join(row)}}}," for row in rows),
+        "    };",
+        f"    static const int16_t EXPECTED[{count}] = {{",
+        "        " + ", ".join(map(str, classes)),
+        "    };",
+        "    int i, wrong = 0;",
+        f"    for (i = 0; i < {count}; ++i) wrong += {name}_predict(INPUT[i]) != EXPECTED[i];",
+        "    return wrong;",
+        "}",
+        "",
+    ]
+
+
+def _main(name: str, count: int, *, labels: bool) -> list[str]:
+    """Write a ``main`` that runs the self-test and prints the count of wrong answers."""
+    return [
+        "int main(void)",
+        "{",
+        f"    const int wrong = {name}_self_test();",
+        # In a file with a main, clang warns of functions that nobody calls.
+        *([f"    (void){name}_label;"] if labels else []),
+        f'    printf("%d of {count} self-test vectors wrong\\n", wrong);',
+        "    return wrong != 0;",
         "}",
         "",
     ]
