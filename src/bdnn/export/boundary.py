@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from bdnn.encoding.scaling import Scaler
 from bdnn.export.inputs import InputFormat
 from bdnn.model import Model
-from bdnn.network.activation import FloatArray
-from bdnn.network.expansion import unrolled
+from bdnn.network.activation import FloatArray, weighted_sums
 from bdnn.network.network import Network
 
 Places = NDArray[np.int64]
@@ -69,12 +68,11 @@ def boundary_inputs(
 ) -> FloatArray:
     """Find pairs of neighbouring inputs between which a first unit or the class switches."""
     X = random_inputs(scaler, inputs, count, rng)
-    network = unrolled(network, "export")
-    n_units = len(network.weights[0])
-    unit = rng.integers(0, n_units + 1, count)
+    limits = network.thresholds[0]
+    place = rng.integers(0, limits.size + 1, count)
     # Outputs right on the features decide where their scores cross, and not at their thresholds.
-    by_class = unit == n_units
-    unit[by_class] = 0
+    by_class = place == limits.size
+    unit, level = np.divmod(np.where(by_class, 0, place), limits.shape[1])
     feature = rng.integers(0, X.shape[1], count)
     rows = np.arange(count)
     ends = np.array([feature_ends(inputs, j) for j in range(X.shape[1])], dtype=np.int64)
@@ -83,8 +81,8 @@ def boundary_inputs(
         moved = X.copy()
         moved[rows, feature] = numbers(places, inputs)
         scaled = inputs.scaled(moved, scaler)
-        is_on = network.activations(scaled)[0][rows, unit]
-        return np.where(by_class, network.predict(scaled), is_on)
+        sums = weighted_sums(scaled, network.weights[0])[rows, unit]
+        return np.where(by_class, network.predict(scaled), sums >= limits[unit, level])
 
     low, high = ends[feature].T
     switches = state(high) != state(low)

@@ -85,7 +85,7 @@ def export(
     if target == model or (target.exists() and model.exists() and target.samefile(model)):
         raise ModelError(f"{target} is the model itself: give another --out.")
     check_writable(target)
-    record = read_model(model) if to == "rules" else read_classifier(model)
+    record = read_classifier(model) if to == "c" else read_model(model)
     facts: dict[str, Any] = {"model": str(model), "to": to, "out": str(target)}
     if to == "c":
         from bdnn.export.c import export_c
