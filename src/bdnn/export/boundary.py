@@ -146,3 +146,11 @@ def compared_inputs(
             extreme_inputs(scaler, inputs, count, rng),
         ]
     )
+
+
+def answers(model: Model, inputs: InputFormat, X: FloatArray) -> NDArray[Any]:
+    """What Python makes of inputs of an exported function: classes, or numbers in lines."""
+    values = inputs.scaled(X, model.encoder)
+    if model.targets is None:
+        return model.network.predict(values)
+    return model.targets.inverse(model.network.values(values))

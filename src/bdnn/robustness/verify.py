@@ -28,7 +28,7 @@ from bdnn.parallel import run_tasks
 from bdnn.robustness.attacks import boundary, greedy
 from bdnn.robustness.certificate import Certificate
 from bdnn.robustness.certify import guaranteed_radii, is_guaranteed
-from bdnn.robustness.exact_verifier import BEYOND, TOLERANCE, Answer, ExactVerifier
+from bdnn.robustness.exact_verifier import TOLERANCE, Answer, ExactVerifier, beyond
 from bdnn.robustness.perturbation import PerturbationSet
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
@@ -151,14 +151,28 @@ def verify(
     """
     from joblib import effective_n_jobs  # slow to load
 
-    _check(method, time_limit, n_jobs)
+    if method not in get_args(Method):
+        raise ModelError(
+            f"method must be 'auto', 'boxes' or 'program', got {method!r}: choose one of these."
+        )
+    if not _is_number(time_limit) or not time_limit > 0:
+        raise ModelError(
+            f"time_limit must be a positive number of seconds, got {time_limit!r}: give for "
+            "example 60."
+        )
+    if n_jobs == 0:
+        raise ModelError("n_jobs must be 1 or more, or -1 for all cores, got 0: give one of these.")
     engine = None if solver == "auto" else get_solver(solver)
     if engine is not None:
         engine.check_available()
     n_samples = len(around.X)
     look = np.full(n_samples, np.inf) if radius is None else check_radius(radius, n_samples)
     deadline = time.perf_counter() + time_limit
-    answers = _cheap_answers(around, look, smallest, deadline)
+    if smallest:
+        lower = guaranteed_radii(around, deadline=deadline)
+    else:
+        lower = np.where(is_guaranteed(around, beyond(look)), beyond(look), 0.0)
+    answers = [Answer(value, math.inf, None) for value in lower.tolist()]
     if method == "auto":
         _attack(around, answers, look, around.X if reference is None else reference, deadline)
     is_open = [
@@ -172,9 +186,9 @@ def verify(
         nonlocal done
         left = (n_samples - done) / workers
         share = max(0.0, deadline - time.perf_counter()) / max(1.0, left)
-        one = around.rows(np.array([i]))
-        verifier = ExactVerifier(one, float(look[i]), smallest, share, engine)
-        answers[i] = verifier.settle(answers[i], method)
+        end, one = time.perf_counter() + share, around.rows(np.array([i]))
+        verifier = ExactVerifier(one, answers[i], float(look[i]), smallest, end, engine)
+        answers[i] = verifier.settle(method)
         done += 1
         if on_progress is not None:
             on_progress(done, n_samples)
@@ -182,18 +196,6 @@ def verify(
     with contextlib.suppress(KeyboardInterrupt):
         run_tasks(settle, np.flatnonzero(is_open).tolist(), n_jobs=n_jobs)
     return Verification(around, tuple(answers), look)
-
-
-def _cheap_answers(
-    around: PerturbationSet, radius: FloatArray, smallest: bool, deadline: float
-) -> list[Answer]:
-    """What the sound bound says of all samples at once."""
-    if smallest:
-        lower = guaranteed_radii(around, deadline=deadline)
-    else:
-        beyond = radius * (1 + BEYOND) + BEYOND
-        lower = np.where(is_guaranteed(around, beyond), beyond, 0.0)
-    return [Answer(value, math.inf, None) for value in lower.tolist()]
 
 
 def _attack(
@@ -215,16 +217,5 @@ def _attack(
             answers[i] = answers[i].lowered(upper, x)
 
 
-def _check(method: str, time_limit: object, n_jobs: int | None) -> None:
-    if method not in get_args(Method):
-        raise ModelError(
-            f"method must be 'auto', 'boxes' or 'program', got {method!r}: choose one of these."
-        )
-    is_number = isinstance(time_limit, Real) and not isinstance(time_limit, bool)
-    if not is_number or not time_limit > 0:  # type: ignore[operator]
-        raise ModelError(
-            f"time_limit must be a positive number of seconds, got {time_limit!r}: give for "
-            "example 60."
-        )
-    if n_jobs == 0:
-        raise ModelError("n_jobs must be 1 or more, or -1 for all cores, got 0: give one of these.")
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)

@@ -7,7 +7,7 @@ from bdnn.export.c.features import FeatureWriter
 from bdnn.export.c.sums import AbstractSum, BitSum
 from bdnn.export.c.text import Code, constants, integer, real, table, word
 from bdnn.export.inputs import InputFormat
-from bdnn.export.plan.plan import Constant, LargestScore, Plan, Table
+from bdnn.export.plan.plan import Constant, LargestScore, Numbers, Plan, Table
 
 
 def write_code(plan: Plan, scaler: Scaler, inputs: InputFormat, prefix: str) -> Code:
@@ -31,6 +31,8 @@ def write_code(plan: Plan, scaler: Scaler, inputs: InputFormat, prefix: str) -> 
             _write_units(code, sums, bits)
         elif isinstance(decision, LargestScore):
             _write_largest(code, sums)
+        elif isinstance(decision, Numbers):
+            _write_numbers(code, sums, decision)
         else:
             _write_first(code, sums)
     if isinstance(decision, Table):
@@ -153,3 +155,11 @@ def _write_first(code: Code, sums: AbstractSum) -> None:
     else:
         _write_tests(code, sums, "return i;")
     code.add("return 0;")
+
+
+def _write_numbers(code: Code, sums: AbstractSum, decision: Numbers) -> None:
+    code.tables += constants("LIMIT_OUT", list(decision.units.thresholds))
+    code.tables += constants("FACTOR_OUT", list(decision.factor))
+    code.tables += constants("SHIFT_OUT", list(decision.shift))
+    scaled = ["s = s - LIMIT_OUT[i];", "s = FACTOR_OUT[i] * s;", "y[i] = SHIFT_OUT[i] + s;"]
+    _write_loop(code, sums, scaled)

@@ -99,7 +99,16 @@ class FirstOn:
     units: Units
 
 
-Decision = Table | LargestScore | FirstOn
+@dataclass(frozen=True)
+class Numbers:
+    """No class, but ``shift + factor * (sum - threshold)`` of every unit, in doubles."""
+
+    units: Units
+    shift: tuple[float, ...]
+    factor: tuple[float, ...]
+
+
+Decision = Table | LargestScore | FirstOn | Numbers
 
 
 @dataclass(frozen=True)
@@ -115,7 +124,7 @@ class Plan:
     unit : float or None
         What a level of 1 is worth, None without levels.
     layers : tuple of Units
-    decision : Table, LargestScore or FirstOn
+    decision : Table, LargestScore, FirstOn or Numbers
     is_written_out : bool
         Whether the first layer has a statement per unit rather than a loop.
     """

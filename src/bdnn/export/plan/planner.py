@@ -18,12 +18,14 @@ from bdnn.export.plan.plan import (
     Decision,
     FirstOn,
     LargestScore,
+    Numbers,
     Plan,
     Ranges,
     Table,
     Units,
     prune,
 )
+from bdnn.model import TargetScaler
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
@@ -34,11 +36,13 @@ _WIDEST_REAL_TABLE = 10
 _EXACT = 2**53
 
 
-def make_plan(network: Network, scaler: Scaler, inputs: InputFormat) -> Plan:
+def make_plan(
+    network: Network, scaler: Scaler, inputs: InputFormat, targets: TargetScaler | None = None
+) -> Plan:
     """Decide how an exported function computes what a network of steps computes."""
     shape = network.architecture
     levels, ranges, unit = _levels(network, scaler, inputs)
-    n_direct = _table_place(shape)
+    n_direct = _table_place(shape) if targets is None else shape.n_layers
     layers = []
     for k in range(min(n_direct, len(shape.hidden))):
         W, t = network.weights[k], network.step_thresholds[k]
@@ -47,14 +51,17 @@ def make_plan(network: Network, scaler: Scaler, inputs: InputFormat) -> Plan:
         else:
             found = _bit_units(W, t) if k else _count_units(W, t, scaler, inputs)
             layers.append(found or _real_units(W, t))
+    W, t = network.weights[-1], network.output_thresholds
     decision: Decision | Units | None = None
-    if n_direct < shape.n_layers:
+    if targets is not None:
+        shift, factor = (tuple(part.tolist()) for part in (targets.shift, targets.factor))
+        decision = Numbers(_real_units(W, t), shift, factor)
+    elif n_direct < shape.n_layers:
         decision = _table(network, n_direct)
     elif shape.hidden:
         decision = integer_outputs(network, BIT * shape.hidden[-1], 1.0)
     elif unit is not None:
         decision = integer_outputs(network, ranges, unit)
-    W, t = network.weights[-1], network.output_thresholds
     if decision is None and not shape.hidden and shape.ties == "first":
         fixed = _count_units(W, t, scaler, inputs)
         decision = None if fixed is None else FirstOn(fixed)
