@@ -62,7 +62,7 @@ def test_exact_equals_enumeration(norm, method):
 @pytest.mark.parametrize("weights", ["ternary", "continuous"])
 @pytest.mark.parametrize("activation", ["sign", "ternary", "levels:4"])
 def test_units_of_other_values(activation, weights):
-    for seed in SEEDS:
+    for seed in SEEDS[::2]:
         norm = NORMS[seed % 3]
         around = random_case(seed, norm=norm, weights=weights, samples=2, activation=activation)
         exact = truth(around)
