@@ -117,7 +117,7 @@ def run_compiled(
         raise RuntimeError(f"the compiled program failed: {done.stderr.decode()[-500:]}")
     found, start = [], 0
     for export, count in zip(exports, counts, strict=True):
-        dtype = np.dtype(("<f8", export.n_numbers) if export.n_numbers else "<i2")
+        dtype = np.dtype(("<f8", export.plan.n_numbers) if export.plan.n_numbers else "<i2")
         found.append(np.frombuffer(done.stdout, dtype, count, start))
         start += count * dtype.itemsize
     return found
@@ -136,8 +136,8 @@ def _source(exports: Sequence[CExport]) -> str:
     lines = ["#include <stdio.h>", *(export.function for export in exports)]
     for export in exports:
         call = export.signature.replace("_predict(", "_call(")
-        given = "_predict(x, y)" if export.n_numbers else "_predict(x)"
-        back = "" if export.n_numbers else "return "
+        given = "_predict(x, y)" if export.plan.n_numbers else "_predict(x)"
+        back = "" if export.plan.n_numbers else "return "
         lines.append(f"{call};\n{call} {{ {back}{export.name}{given}; }}")
     return "\n".join(lines) + "\n"
 
@@ -147,9 +147,9 @@ def _main(exports: Sequence[CExport], counts: Sequence[int]) -> str:
     for export, count in zip(exports, counts, strict=True):
         size = f"{export.name.upper()}_FEATURES"
         kind, call = "int16_t", f"out[0] = (int16_t){export.name}_call(x);"
-        if export.n_numbers:
+        if export.plan.n_numbers:
             kind, call = "double", f"{export.name}_call(x, out);"
-        n_out = export.n_numbers or 1
+        n_out = export.plan.n_numbers or 1
         lines += [
             "    {",
             f"        {export.inputs.c_type} x[{size}];",

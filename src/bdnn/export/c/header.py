@@ -16,7 +16,6 @@ from bdnn.export.c.layout import lay_out
 from bdnn.export.c.text import Code, check_name, comment, integer, real, string
 from bdnn.export.inputs import InputFormat, choose_format
 from bdnn.export.plan import Plan, make_plan
-from bdnn.export.plan.plan import Numbers
 from bdnn.model import Model
 from bdnn.network.expansion import unrolled
 
@@ -66,12 +65,8 @@ class CExport:
     @property
     def signature(self) -> str:
         """What to call."""
-        return _signature(self.name, self.inputs, self.n_numbers, str(len(self.inputs.per_unit)))
-
-    @property
-    def n_numbers(self) -> int:
-        """How many numbers the function gives, 0 for one that gives a class."""
-        return _n_numbers(self.plan)
+        size = str(len(self.inputs.per_unit))
+        return _signature(self.name, self.inputs, self.plan.n_numbers, size)
 
 
 def export_c(
@@ -123,7 +118,7 @@ def export_c(
     steps = unrolled(model.network, "export to C")
     plan = make_plan(steps, model.encoder, inputs, model.targets)
     plan = lay_out(plan, model.encoder, inputs)
-    n_numbers = _n_numbers(plan)
+    n_numbers = plan.n_numbers
     signature = _signature(name, inputs, n_numbers, f"{name.upper()}_FEATURES")
     code = write_code(plan, model.encoder, inputs, name)
     is_real = code.needs_real or not inputs.is_integer
@@ -181,10 +176,6 @@ def _check_scaler(scaler: Scaler, inputs: InputFormat) -> None:
             "the scaler has a factor or step of extraordinary size: scale the features before "
             "training, and train again."
         )
-
-
-def _n_numbers(plan: Plan) -> int:
-    return len(plan.decision.shift) if isinstance(plan.decision, Numbers) else 0
 
 
 def _signature(name: str, inputs: InputFormat, n_numbers: int, size: str) -> str:

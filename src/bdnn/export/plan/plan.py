@@ -148,6 +148,11 @@ class Plan:
         """Whether no floating point is left."""
         return not any(units.is_real for units in self.stages)
 
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers the function gives, 0 for one that gives a class."""
+        return len(self.decision.shift) if isinstance(self.decision, Numbers) else 0
+
     def with_stage(self, place: int, units: Units) -> Plan:
         """The plan with other units at one of its stages."""
         if place < len(self.layers) or isinstance(self.decision, Table):
