@@ -28,7 +28,7 @@ docs: $(VENV)/.checked
 
 # Ratios measured side by side, minutes each; benchmarks/README.md says what they print.
 bench: $(VENV)/.tested
-	set -e; for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file; done
+	set -e; for file in $(filter-out benchmarks/compare_revisions.py,$(wildcard benchmarks/*.py)); do echo "== $$file"; $(BIN)/python $$file; done
 
 # C and ONNX against Python on 200 random networks; takes clang and onnxruntime where they are.
 check-c: $(VENV)/.tested

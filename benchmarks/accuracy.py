@@ -12,11 +12,10 @@ stopped and continued.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import time
 import warnings
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -28,8 +27,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bdnn
-from bdnn.encoding.scaling import Scaler
-from bdnn.experiments import load_experiment
+from bdnn.encoding import Encoder
+from bdnn.experiments import ResultFile, load_experiment
 from bdnn.network.architecture import WeightSet
 
 SHAPES = [(50,), (100,), (50, 50), (100, 100), (50, 50, 50), (100, 100, 100)]
@@ -121,7 +120,7 @@ def run_cell(data, split: int, model: str, shape: tuple[int, ...], seconds: floa
     X, Xv, y, yv = train_test_split(X, y, test_size=1 / 3, random_state=split)
     if model.startswith(("straight", "again")):
         kind, weights = model.split()
-        scaler = Scaler.fit(X, "auto", weights=WeightSet.parse(weights), labels=y)
+        scaler = Encoder.fit(X, "auto", weights=WeightSet.parse(weights), labels=y)
         X, Xv, X_test = (scaler.transform(part) for part in (X, Xv, X_test))
         time_each = seconds if kind == "straight" else seconds / 2
         predict, best = straight_through(X, y, Xv, yv, shape, weights, time_each, split)
@@ -148,15 +147,10 @@ def main() -> None:
     parser.add_argument("--shapes", nargs="+", default=["x".join(map(str, s)) for s in SHAPES])
     parser.add_argument("--weights", nargs="+", default=["ternary", "continuous"])
     parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--results", type=Path, default=Path("results/accuracy.jsonl"))
+    parser.add_argument("--results", type=Path, default=Path("results/accuracy"))
     parser.add_argument("--again", action="store_true")
     options = parser.parse_args()
-    options.results.parent.mkdir(parents=True, exist_ok=True)
     done: dict[tuple, float] = {}
-    if options.results.exists():
-        for line in options.results.read_text().splitlines():
-            record = json.loads(line)
-            done[tuple(record["cell"])] = record["accuracy"]
     shapes = [tuple(map(int, text.split("x"))) for text in options.shapes]
     kinds = ["bdnn", "straight", "again"][: 3 if options.again else 2]
     models = [f"{kind} {weights}" for weights in options.weights for kind in kinds]
@@ -164,15 +158,16 @@ def main() -> None:
     others = [(model, ()) for model in ("logistic", "forest", "boosting")]
     cells = [(model, shape) for shape in shapes for model in [*models, "relu"]] + others
     # Splits come first, so that a run that is stopped early has some of every data set.
-    for split in range(options.splits):
-        for name in options.data:
+    with ResultFile(options.results) as file:
+        for split, name in product(range(options.splits), options.data):
             data = bdnn.datasets.load(name)
             for model, shape in cells:
-                key = (name, split, model, "x".join(map(str, shape)), options.seconds)
-                if key not in done:
-                    done[key] = run_cell(data, split, model, shape, options.seconds)
-                    with options.results.open("a") as file:
-                        file.write(json.dumps({"cell": key, "accuracy": done[key]}) + "\n")
+                cell = (name, split, model, "x".join(map(str, shape)), options.seconds)
+                key = ", ".join(map(str, cell))
+                if key not in file.rows:
+                    accuracy = run_cell(data, split, model, shape, options.seconds)
+                    file.append({"key": key, "accuracy": accuracy})
+                done[cell] = file.rows[key]["accuracy"]
     for name in options.data:
         report(name, done, [*models, "relu"], shapes, options)
 

@@ -18,15 +18,13 @@ from sklearn.model_selection import train_test_split
 
 import bdnn
 from bdnn.clock import Slot
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding import Encoder
 from bdnn.network.architecture import Architecture
 from bdnn.problem.create import classification
 from bdnn.training import Budget, DataSplitting
-from bdnn.training.paper.splitting.batches import Sampler
-from bdnn.training.paper.splitting.epoch import EpochProblem
-from bdnn.training.paper.splitting.judging import Candidate
-from bdnn.training.paper.splitting.partition import Partition
-from bdnn.training.paper.splitting.solution import EpochSolver
+from bdnn.training.paper.clusters import Partition, Sampler
+from bdnn.training.paper.construction import construct
+from bdnn.training.paper.epoch import Candidate, EpochProblem, EpochSolver
 
 SMALL_BATCHES = ("breast-cancer", "iris")
 DATA = ["breast-cancer", "credit-default", "iris", "boston-housing", "digits"]
@@ -40,7 +38,7 @@ def training_problem(name: str, weights: str, shape: str, rows: int | None = Non
     X, y = X[:rows], y[:rows]
     hidden = tuple(map(int, shape.split("x")))
     architecture = Architecture.create(X.shape[1], labels.max() + 1, hidden=hidden, weights=weights)
-    scaler = Scaler.fit(X, "standard", weights=architecture.weights[0])
+    scaler = Encoder.fit(X, "standard", weights=architecture.weights[0])
     return classification(architecture, scaler.transform(X), y)
 
 
@@ -69,8 +67,8 @@ def compare(name: str, weights: str, shape: str, clusters: int, problem, options
     epoch = EpochProblem.create(batch, partition.cluster[rows])
     previous = Candidate(problem.constant_network())
     lines = []
-    for construct in (True, False):
-        solver = EpochSolver(seed=0, construct=construct)
+    for way in (construct, None):
+        solver = EpochSolver(seed=0, construct=way)
         started = time.perf_counter()
         solved = solver.solve(
             epoch, previous, rng=rng, slot=Slot.of(options.limit)

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from sklearn.model_selection import train_test_split
 
 from bdnn import datasets
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding import Encoder
 from bdnn.mip import NetworkModel, Reductions
 from bdnn.network.architecture import Architecture
 from bdnn.problem.create import classification
@@ -226,7 +226,7 @@ def main() -> None:
     )
     for name, n_rows, hidden, wanted in CASES:
         shape = Architecture.create(X.shape[1], 2, hidden=hidden, weights="continuous")
-        scaler = Scaler.fit(X[:n_rows], "standard", weights=shape.weights[0])
+        scaler = Encoder.fit(X[:n_rows], "standard", weights=shape.weights[0])
         samples = scaler.transform(X[:n_rows]), y[:n_rows]
         for reduce in (False, True):
             ours = build_in_bulk(shape, *samples, reduce=reduce)

@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 import bdnn
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding import Encoder
 from bdnn.model import Model
 from bdnn.robustness import Domain, PerturbationSet, Verification, attack, certify, verify
 from bdnn.robustness.adversary import Adversary
@@ -31,7 +31,7 @@ NORMS = ("linf", "l1", "l2")
 STEP = 0.125
 
 
-def small_model(rng: np.random.Generator) -> tuple[bdnn.Network, Scaler]:
+def small_model(rng: np.random.Generator) -> tuple[bdnn.Network, Encoder]:
     """Make a random network of any kind on up to three inputs, and a scaler."""
     n_features = int(rng.integers(1, 4))
     shape = bdnn.Architecture.create(
@@ -50,7 +50,9 @@ def small_model(rng: np.random.Generator) -> tuple[bdnn.Network, Scaler]:
         t = {"neuron": t, "layer": np.full(size[0], t[0]), "zero": 0 * t}[shape.thresholds]
         weights.append(W)
         thresholds.append(t)
-    scaler = Scaler("minmax", rng.normal(size=n_features), rng.uniform(0.3, 3, n_features), STEP)
+    scaler = Encoder.of_features(n_features).scaled_by(
+        rng.normal(size=n_features), rng.uniform(0.3, 3, n_features), STEP, "minmax"
+    )
     return bdnn.Network(shape, tuple(weights), tuple(thresholds)), scaler
 
 

@@ -14,10 +14,9 @@ Finished cells are appended to a file, so that a run can go on.
 from __future__ import annotations
 
 import argparse
-import json
 import warnings
 from functools import partial
-from itertools import permutations
+from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +27,7 @@ from sklearn.preprocessing import MinMaxScaler
 from sklearn.tree import DecisionTreeClassifier
 
 import bdnn
-from bdnn.experiments import load_experiment
+from bdnn.experiments import ResultFile, load_experiment
 
 ATTACKS = (0.0, 0.1, 0.2, 0.5, 1.0)
 DEFENCES = (0.0, 0.025, 0.05, 0.1, 0.2, 0.3)
@@ -206,24 +205,18 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=6.0, help="per fit")
     parser.add_argument("--verify", type=float, default=20.0, help="seconds per level")
-    parser.add_argument("--results", type=Path, default=Path("results/robust_training.jsonl"))
+    parser.add_argument("--results", type=Path, default=Path("results/robust_training"))
     options = parser.parse_args()
-    options.results.parent.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")
     done: dict[tuple, dict] = {}
-    if options.results.exists():
-        for line in options.results.read_text().splitlines():
-            record = json.loads(line)
-            done[tuple(record["cell"])] = record["found"]
-    for split in range(options.splits):
-        for name in options.data:
-            for model, cell in CELLS.items():
-                for defence in DEFENCES:
-                    key = (name, split, model, defence)
-                    if key not in done:
-                        done[key] = cell(name, split, defence, options)
-                        with options.results.open("a") as file:
-                            file.write(json.dumps({"cell": key, "found": done[key]}) + "\n")
+    with ResultFile(options.results) as file:
+        places = product(range(options.splits), options.data, CELLS, DEFENCES)
+        for split, name, model, defence in places:
+            key = f"{name}, {split}, {model}, {defence}"
+            if key not in file.rows:
+                found = CELLS[model](name, split, defence, options)
+                file.append({"key": key, "found": found})
+            done[name, split, model, defence] = file.rows[key]["found"]
     for name in options.data:
         report(name, done, options.splits)
 

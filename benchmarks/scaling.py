@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 
+from bdnn.clock import Slot
 from bdnn.network.architecture import Architecture
 from bdnn.problem.create import classification
 from bdnn.problem.losses.output import OutputLoss
@@ -35,7 +36,7 @@ def time_per_sweep(problem: Problem[OutputLoss], *, sweeps: int) -> tuple[float,
     """Mean seconds of a sweep and the share of loss that is left after it."""
     rng = np.random.default_rng(0)
     state = SearchState(problem, random_start(problem, rng))
-    walk = Walk(state, rng, lambda: False)
+    walk = Walk(state, rng, Slot())
     started = time.perf_counter()
     for _ in range(sweeps):
         walk.step()
@@ -52,7 +53,7 @@ def main() -> None:
     parser.add_argument("--hidden", type=int, default=10)
     parser.add_argument("--weights", nargs="+", default=["continuous", "ternary"])
     options = parser.parse_args()
-    load_moves()
+    load_moves(Architecture.create(1, 1))
     for weights in options.weights:
         seconds = []
         print(f"{weights}, {options.features} features, {options.hidden} hidden units")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bdnn.bounds import FREE, lower_bound
 from bdnn.bounds.enumeration import Enumeration
 from bdnn.bounds.lines import cut_cost, features_with_lines
-from bdnn.bounds.output_patterns import OutputPatterns
+from bdnn.bounds.states import OutputPatterns
 from bdnn.clock import Slot
 from tests.bounds.cases import best, make
 from tests.oracle import smallest_loss

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdnn.bounds.listed.node import Node, Team, required
+from bdnn.bounds.listed.node import Node, Task, Team, required
 from bdnn.bounds.listed.relaxation import Relaxation
 from bdnn.bounds.listed.table import UnitTable, is_listable
 from bdnn.bounds.listed.units import ListedUnits, most_listed
@@ -122,12 +122,12 @@ def test_a_refuted_node_has_no_network():
     kind = WeightSet.parse("ternary")
     sums = [X @ np.array(w) for w in product(kind.values, repeat=2)]
     units = np.array(sorted({tuple(s >= t) for s in sums for t in [*s, s.max() + 1]}))
-    relaxation = Relaxation(UnitTable(X, kind), wanted, costs)
+    task = Task(UnitTable(X, kind), wanted, costs)
     rule = Rule.create((1, 1), 1)
     for where, level in product(range(len(X)), [None, 0, 1, 2, 3]):
         teams = (Team((0,), on=(where,)), Team((1,), off=(where,)))
         node = Node(rule, teams, np.ones(len(X), dtype=bool))
-        outcome = relaxation.examine(node, level, Slot())
+        outcome = Relaxation(task, node, level).examine(Slot())
         truth = min(
             costs[(a | b) != wanted].sum()
             for a in units[units[:, where]]

@@ -37,6 +37,21 @@ def edit(path, change, target):
     return target
 
 
+def state(content, **result):
+    """Write a result into a file, what is about the bound in its place."""
+    moved = {"bound": "value", "bound_origin": "origin", "condition": "condition"}
+    for key, value in result.items():
+        if key in moved:
+            content["result"]["bound"][moved[key]] = value
+        else:
+            content["result"][key] = value
+
+
+def last_thresholds(content, *values):
+    """Give the outputs other thresholds."""
+    content["network"]["layers"][-1]["thresholds"] = [[value] for value in values]
+
+
 def samples_of(model, features=X, labels=Y, names=NAMES):
     """The data as the checker holds them."""
     rows = zip(np.asarray(features).tolist(), np.asarray(labels).tolist(), strict=True)

@@ -12,7 +12,7 @@ from bdnn import Limits, Robust
 from bdnn.checker import Deadline, check_model, read_model
 from bdnn.checker.certified import overlap_bound, training_ball, uncertified
 from bdnn.checker.evaluation import evaluate
-from tests.checker.models import samples_of
+from tests.checker.models import last_thresholds, samples_of, state
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -57,7 +57,7 @@ def test_loss_and_bound_are_found_again(tmp_path, n_classes, weights):
 
 def edited(path, **result):
     content = json.loads(path.read_text())
-    content["result"].update(result)
+    state(content, **result)
     path.write_text(json.dumps(content))
 
 
@@ -81,7 +81,7 @@ def test_a_bound_above_the_loss_is_false(tmp_path):
 def test_a_larger_bound_than_the_balls_prove_is_only_claimed(tmp_path):
     _, path, samples = saved(tmp_path)
     content = json.loads(path.read_text())
-    content["thresholds"][-1] = [-1000.0, 1000.0]  # the first class, whatever the input
+    last_thresholds(content, -1000.0, 1000.0)  # the first class, whatever the input
     path.write_text(json.dumps(content))
     n_lost = samples.classes.count(1)
     edited(path, loss=n_lost, bound=n_lost, status="optimal")

@@ -9,7 +9,7 @@ import pytest
 
 from bdnn.bounds import FREE
 from bdnn.checker.bounds import Masses, own_bounds
-from bdnn.checker.deadline import Deadline
+from bdnn.checker.claims import Deadline
 from bdnn.checker.enumeration import TooLargeError, smallest_loss
 from bdnn.checker.evaluation import Evaluation, evaluate
 from bdnn.checker.model import read_model

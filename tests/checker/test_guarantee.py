@@ -9,7 +9,6 @@ import pytest
 
 from bdnn.checker import check_model, read_model
 from bdnn.checker.guarantee import Ball, Guarantee
-from bdnn.encoding.scaling import Scaler
 from bdnn.model import Model
 from bdnn.model_file import ModelRecord, write_model
 from bdnn.network.architecture import Architecture
@@ -17,6 +16,7 @@ from bdnn.network.network import Network
 from bdnn.robustness import PerturbationSet
 from bdnn.robustness.certify import certify
 from tests.checker.models import samples_of
+from tests.encoding.encoders import make_encoder
 from tests.export.models import level_model
 from tests.robustness.cases import NORMS, WEIGHTS, random_network, random_scaler
 
@@ -45,7 +45,7 @@ def one_threshold(threshold):
     return Network(shape, (np.array([[0.0], [1.0]]),), (np.array([2.0**-7, threshold]),))
 
 
-GRID = Scaler("minmax", np.array([0.0]), np.array([1.0]), 2.0**-6)
+GRID = make_encoder(np.array([0.0]), np.array([1.0]), 2.0**-6)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_scaled_radii_are_measured_from_the_raw_row(tmp_path, x, threshold, firs
 
 def test_factor_and_shift_are_exact(tmp_path):
     """A scaled radius divided by the factor is a raw one."""
-    scaler = Scaler("minmax", np.array([0.3]), np.array([0.7]), 2.0**-6)
+    scaler = make_encoder(np.array([0.3]), np.array([0.7]), 2.0**-6)
     network = one_threshold(7 / 64)
     x = 0.3 + 0.1 / 0.7
     first = next_change(scaler, x, 7)
@@ -108,8 +108,8 @@ def nearest(network, scaler, x, norm, units):
     own = network.predict(scaler.transform([x]))[0]
     options = []
     for j, value in enumerate(x):
-        alone = Scaler("minmax", scaler.shift[[j]], scaler.factor[[j]], scaler.step)
-        mirrored = Scaler("minmax", -scaler.shift[[j]], scaler.factor[[j]], scaler.step)
+        alone = make_encoder(scaler.shift[[j]], scaler.factor[[j]], scaler.step)
+        mirrored = make_encoder(-scaler.shift[[j]], scaler.factor[[j]], scaler.step)
         now = round(alone.transform([[value]])[0, 0] / scaler.step)
         weight = Fraction(scaler.factor[j]) if units == "scaled" else Fraction(1)
         cells = [(now * scaler.step, Fraction(0))]
@@ -193,8 +193,8 @@ def test_what_certify_guarantees_is_proven(tmp_path, norm):
 def test_balls_end_where_models_have_answers(tmp_path):
     """Beyond 1e100 no input is taken, however large the radius."""
     network = one_threshold(2.0**29)
-    scaler = Scaler("minmax", np.array([0.0]), np.array([1e-92]), 2.0**-6)
+    scaler = make_encoder(np.array([0.0]), np.array([1e-92]), 2.0**-6)
     path = tmp_path / "model.json"
     assert verdict_of(network, scaler, path, [0.0], 1e300, space="raw") == "proven"
-    wider = Scaler("minmax", np.array([0.0]), np.array([1e-91]), 2.0**-6)
+    wider = make_encoder(np.array([0.0]), np.array([1e-91]), 2.0**-6)
     assert verdict_of(network, wider, path, [0.0], 1e300, space="raw") == "false"

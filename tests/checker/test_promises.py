@@ -5,7 +5,7 @@ import pytest
 
 import bdnn
 from bdnn.checker import read_model
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding import Encoder
 from bdnn.model import Model
 from bdnn.model_file import ModelRecord, write_model
 from tests.checker.models import X, Y, claims_of, edit, train
@@ -150,12 +150,11 @@ def test_names_are_those_of_the_data(tmp_path, promise):
     shape = bdnn.Architecture.create(3, 2, hidden=(), weights="ternary")
     network = bdnn.Network(shape, ([[0, -1, 0], [0, 1, 0]],), ([-0.5, 0.5],))
     names = ("c", "b", "a")
-    scaler = Scaler(None, np.zeros(3), np.ones(3), 0.0)
     result = {"loss": 0, "bound": 0, "error": 0, "status": "optimal"}
     path = tmp_path / "model.json"
 
     def verdict(file_names, data_names):
-        model = Model(scaler, network, ("no", "yes"), names=file_names)
+        model = Model(Encoder.of_features(3, file_names), network, ("no", "yes"))
         certificate = {"promises": [promise]}
         write_model(ModelRecord(model, result=result, certificate=certificate), path)
         found = claims_of(path, X, y, names=data_names)
@@ -206,9 +205,9 @@ def test_promises_that_are_no_list(trained, tmp_path, promises):
 def test_files_that_the_loader_refuses_are_not_checked(trained, tmp_path, part, value):
     def change(content):
         if part == "factor":
-            content["scaler"]["factor"][0] *= -1
+            content["encoder"]["numbers"][0]["factor"] *= -1
         elif part == "output":
-            content["version"], content["architecture"]["output"] = 2, value
+            content["network"]["output"] = value
         else:
             content[part] = value
 

@@ -9,7 +9,7 @@ from bdnn import Limits
 from bdnn.checker import Deadline, read_model
 from bdnn.errors import BDNNError, ModelFileError
 from bdnn.model_file import read_model as load_record
-from tests.checker.models import X, Y, claims_of, edit, train, verdicts
+from tests.checker.models import X, Y, claims_of, edit, last_thresholds, state, train, verdicts
 from tests.sentences import assert_one_sentence
 
 
@@ -49,7 +49,7 @@ def lower_loss(content):
 
 
 def flip_weight(content):
-    row = content["weights"][0][0]
+    row = content["network"]["layers"][0]["weights"][0]
     row[0] = -row[0] or 1
 
 
@@ -58,15 +58,15 @@ def other_error(content):
 
 
 def high_bound(content):
-    content["result"]["bound"] = content["result"]["loss"] + 1
+    state(content, bound=content["result"]["loss"] + 1)
 
 
 def low_bound(content):
-    content["result"]["bound"] = 0
+    state(content, bound=0)
 
 
 def half_weight(content):
-    content["weights"][0][0][0] = 0.5
+    content["network"]["layers"][0]["weights"][0][0] = 0.5
 
 
 def other_hash(content):
@@ -110,8 +110,8 @@ def test_bound_that_enumeration_refutes(model, tmp_path):
     """Of a network that is not the best, the loss itself is no bound."""
 
     def worse(content):
-        content["thresholds"][-1] = [1000.0, 1000.0]
-        content["result"] |= {"loss": float(len(Y)), "bound": float(len(Y))}
+        last_thresholds(content, 1000.0, 1000.0)
+        state(content, loss=float(len(Y)), bound=float(len(Y)))
         content["result"]["error"] = float(np.mean(Y != "no"))
 
     path = edit(model, worse, tmp_path / "worse.json")
@@ -181,13 +181,15 @@ MALFORMED = [
     (("result", "loss"), True),
     (("result", "loss"), {"float": "inf"}),
     (("result", "bound"), [0]),
-    (("result", "bound"), {"float": "inf"}),
+    (("result", "bound"), 0),
+    (("result", "bound", "value"), [0]),
+    (("result", "bound", "value"), {"float": "inf"}),
     (("result", "error"), None),
     (("result", "objective"), "x"),
-    (("result", "condition"), 5),
-    (("result", "condition"), {"margin": 1}),
-    (("result", "condition"), {"margin": -1, "tolerance": 0}),
-    (("result", "condition"), {"margin": 0, "tolerance": "1e99999999"}),
+    (("result", "bound", "condition"), 5),
+    (("result", "bound", "condition"), {"margin": 1}),
+    (("result", "bound", "condition"), {"margin": -1, "tolerance": 0}),
+    (("result", "bound", "condition"), {"margin": 0, "tolerance": "1e99999999"}),
     (("settings",), 5),
     (("extra",), []),
     (("extra", "rows"), 5),
@@ -202,26 +204,37 @@ MALFORMED = [
     (("certificate", "data", "per_unit"), [0, 1]),
     (("certificate", "data", "per_unit"), [0.5, 1]),
     (("certificate", "penalty"), {"weight": -1}),
-    (("classes",), [[1], [2]]),
-    (("classes",), ["no", "no"]),
-    (("classes",), ["no", None]),
-    (("classes",), [0, False]),
-    (("feature_names",), ["a"]),
-    (("feature_names",), ["a", 5]),
-    (("scaler", "step"), 0.1),
-    (("scaler", "step"), 5e-324),
-    (("scaler", "shift"), [0, "0"]),
-    (("scaler", "kind"), []),
-    (("weights", 0, 0, 0), None),
-    (("weights", 0), []),
-    (("weights",), 5),
-    (("thresholds", 0), 5),
-    (("architecture", "hidden"), [10**9]),
-    (("architecture", "hidden"), 1),
-    (("architecture", "weights"), [5, 5]),
-    (("architecture", "activation"), ["values:1/nan"]),
-    (("architecture", "activation"), ["values:0/1@nan"]),
-    (("architecture", "activation"), [f"values:0/{'9' * 5000}"]),
+    (("outputs", "classes"), [[1], [2]]),
+    (("outputs", "classes"), ["no", "no"]),
+    (("outputs", "classes"), ["no", None]),
+    (("outputs", "classes"), [0, False]),
+    (("encoder", "columns"), 5),
+    (("encoder", "columns"), [{"name": "a"}]),
+    (("encoder", "columns", 0, "name"), 5),
+    (("encoder", "columns", 0, "kind"), "category"),
+    (("encoder", "columns", 0, "values"), "xy"),
+    (("encoder", "columns", 0, "fill"), []),
+    (("encoder", "header"), None),
+    (("encoder", "numbers"), []),
+    (("encoder", "numbers", 0, "column"), False),
+    (("encoder", "numbers", 0, "value"), "x"),
+    (("encoder", "numbers", 0, "shift"), "0"),
+    (("encoder", "step"), 0.1),
+    (("encoder", "step"), 0),
+    (("encoder", "step"), 5e-324),
+    (("encoder", "scale"), []),
+    (("network", "layers", 0, "weights", 0, 0), None),
+    (("network", "layers", 0, "weights"), []),
+    (("network", "layers"), 5),
+    (("network", "layers"), []),
+    (("network", "layers", 0, "thresholds"), 5),
+    (("network", "layers", 0, "thresholds"), [0]),
+    (("network", "hidden"), [10**9]),
+    (("network", "hidden"), 1),
+    (("network", "weights"), [5, 5]),
+    (("network", "activations"), ["values:1/nan"]),
+    (("network", "activations"), ["values:0/1@nan"]),
+    (("network", "activations"), [f"values:0/{'9' * 5000}"]),
 ]
 
 
@@ -264,8 +277,8 @@ def test_few_rows_of_the_data_are_told(model, tmp_path):
 
 def constant(content, **result):
     """A network that is always off, whose loss no argument of the checker reaches."""
-    content["thresholds"][-1] = [1000.0, 1000.0]
-    content["result"] |= {"loss": 24.0, "bound": 24.0, "bound_origin": "highs", **result}
+    last_thresholds(content, 1000.0, 1000.0)
+    state(content, **{"loss": 24.0, "bound": 24.0, "bound_origin": "highs", **result})
     content["result"]["error"] = float(np.mean(Y != "no"))
 
 
@@ -285,8 +298,7 @@ def test_a_status_tells_the_condition_of_its_bound(model, tmp_path, status, cond
     def change(content):
         constant(content, status=status)
         if condition is not None:
-            content["result"]["condition"] = condition
-            content["result"]["bound"] -= condition["tolerance"] and 1
+            state(content, condition=condition, bound=24.0 - bool(condition["tolerance"]))
 
     found = claims_of(edit(model, change, tmp_path / "edited.json"))
     assert found["bound"].verdict == "claimed"
@@ -308,7 +320,7 @@ def test_enumeration_refutes_no_bound_for_other_networks(model, tmp_path):
 
 def test_no_bound_is_no_false_one(model, tmp_path):
     def change(content):
-        content["result"] |= {"bound": {"float": "-inf"}, "status": "feasible"}
+        state(content, bound={"float": "-inf"}, status="feasible")
 
     found = claims_of(edit(model, change, tmp_path / "edited.json"))
     assert (found["bound"].verdict, found["bound"].detail) == ("proven", "is not claimed")
@@ -326,10 +338,8 @@ def test_time_that_is_up_leaves_claims(model):
 
 def test_texts_of_a_file_cannot_write_on_a_terminal(model, tmp_path):
     def change(content):
-        content["result"]["bound_origin"] = "\x1b[2J" + "x" * 1000
-        content["result"]["bound"] = content["result"]["loss"]
-        content["thresholds"][-1] = [1000.0, 1000.0]
-        content["result"] |= {"loss": 24.0, "bound": 24.0}
+        last_thresholds(content, 1000.0, 1000.0)
+        state(content, loss=24.0, bound=24.0, bound_origin="\x1b[2J" + "x" * 1000)
 
     detail = claims_of(edit(model, change, tmp_path / "edited.json"))["bound"].detail
     assert detail.isprintable()

@@ -7,7 +7,17 @@ import pytest
 
 from bdnn import BDNNClassifier, Limits
 from bdnn.errors import ModelFileError
-from tests.checker.models import NAMES, X, Y, claims_of, edit, train, verdicts
+from tests.checker.models import (
+    NAMES,
+    X,
+    Y,
+    claims_of,
+    edit,
+    last_thresholds,
+    state,
+    train,
+    verdicts,
+)
 from tests.sentences import assert_one_sentence
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -16,9 +26,10 @@ QUICK = {"hidden": (1,), "method": "descent", "limits": Limits(seconds=3)}
 
 def constant(content):
     """A network that always says "no", which is right if "yes" weighs nothing."""
-    content["weights"][-1] = [[0] * len(row) for row in content["weights"][-1]]
-    content["thresholds"][-1] = [-1.0, 1.0]
-    content["result"] |= {"loss": 0, "bound": 0, "error": 0, "status": "optimal"}
+    top = content["network"]["layers"][-1]
+    top["weights"] = [[0] * len(row) for row in top["weights"]]
+    last_thresholds(content, -1.0, 1.0)
+    state(content, loss=0, bound=0, error=0, status="optimal")
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +67,7 @@ def test_weights_are_printed_with_what_they_make_true(model, tmp_path):
         constant(content)
         content["certificate"]["data"]["class_weight"] = [1, tiny]
         n_yes = int((Y == "yes").sum())
-        content["result"] |= {"loss": 2 * n_yes * tiny, "bound": 2 * n_yes * tiny}
+        state(content, loss=2 * n_yes * tiny, bound=2 * n_yes * tiny)
         content["result"]["error"] = n_yes * tiny / (len(Y) - n_yes + n_yes * tiny)
 
     found = claims_of(edit(model, forge, tmp_path / "forged.json"))
@@ -121,17 +132,17 @@ def test_losses_of_many_magnitudes_are_exact(tmp_path, seed):
     wrong = (outputs != (model.classes_ == Y[:, None])).sum(axis=1)
     exact = sum(Fraction(w) * int(n) for w, n in zip(weight.tolist(), wrong.tolist(), strict=True))
 
-    def state(content):
-        content["result"] |= {"loss": f"{exact.numerator}/{exact.denominator}", "bound": "0"}
-        content["result"] |= {"status": "feasible"}
+    def tell(content):
+        loss = f"{exact.numerator}/{exact.denominator}"
+        state(content, loss=loss, bound="0", status="feasible")
 
-    found = claims_of(edit(path, state, tmp_path / "exact.json"))
+    found = claims_of(edit(path, tell, tmp_path / "exact.json"))
     assert found["loss"].verdict == found["bound"].verdict == "proven"
     assert "10^9" not in found["loss"].detail
     assert "samples weigh" in found["loss"].detail
 
     def lie(content):
-        state(content)
+        tell(content)
         more = exact + Fraction(1, 10**30)
         content["result"]["loss"] = f"{more.numerator}/{more.denominator}"
 
@@ -158,9 +169,9 @@ def test_nearness_proves_no_optimum(model, tmp_path):
 
     def near(content):
         content["certificate"]["data"]["class_weight"] = [0.1, 0.3]
-        content["thresholds"][-1] = [-1000.0, 1000.0]
+        last_thresholds(content, -1000.0, 1000.0)
         loss = 2 * 0.3 * int((Y == "yes").sum())
-        content["result"] |= {"loss": loss, "bound": loss, "status": "optimal"}
+        state(content, loss=loss, bound=loss, status="optimal")
 
     found = verdicts(edit(model, near, tmp_path / "near.json"))
     assert found["loss"] == "proven"

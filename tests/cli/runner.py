@@ -26,7 +26,7 @@ def default_signals():
         signal.signal(number, signal.SIG_DFL)
 
 
-def run(*arguments, timeout=60, **options):
+def run(*arguments, timeout=120, **options):
     """Run ``bdnn`` and return the finished process, with its output as text."""
     return subprocess.run(
         command(*arguments), capture_output=True, text=True, timeout=timeout, check=False, **options

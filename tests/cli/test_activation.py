@@ -16,7 +16,7 @@ def test_train_info_check_predict_export(tmp_path):
         tmp_path / "model.json",
         tmp_path / "model.h",
     )
-    options = ("--hidden", 2, "--activation", "ternary", "--seed", 0, "--seconds", 20)
+    options = ("--hidden", 2, "--activation", "ternary", "--seed", 0, "--seconds", 60)
     trained = run_json("train", data, *options, "--out", out)
     assert (trained["status"], trained["loss"]) == ("optimal", 0.0)
     assert trained["network"].endswith("ternary activation")

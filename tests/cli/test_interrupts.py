@@ -24,7 +24,7 @@ HARD = ("train", "breast-cancer", "--hidden", 5, "--method", "exact", "--weights
 def training(*arguments, **options):
     """A process that has begun to solve."""
     process = subprocess.Popen(
-        command(*HARD, "--seconds", 60, *arguments),
+        command(*HARD, "--seconds", 600, *arguments),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -48,7 +48,7 @@ def test_a_request_to_end_keeps_the_best_network(tmp_path):
         process.send_signal(signal.SIGTERM)
         time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        told, rest = process.communicate(timeout=20)
+        told, rest = process.communicate(timeout=120)
     assert process.returncode == 0, rest
     assert "status          interrupted" in told
     assert load(out).result_.status == "interrupted"
@@ -64,7 +64,7 @@ def test_a_closed_terminal_keeps_the_best_network(tmp_path):
         fcntl.ioctl(theirs, termios.TIOCSCTTY, 0)
 
     process = subprocess.Popen(
-        command(*HARD, "--seconds", 60, "--out", out),
+        command(*HARD, "--seconds", 600, "--out", out),
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
@@ -76,7 +76,7 @@ def test_a_closed_terminal_keeps_the_best_network(tmp_path):
         while b"solve" not in shown:
             shown += os.read(ours, 4096)
         os.close(ours)
-        process.wait(timeout=20)
+        process.wait(timeout=120)
     finally:
         process.kill()
         process.wait()
@@ -91,7 +91,7 @@ def test_a_folder_that_goes_away_does_not_take_the_network_along(tmp_path):
     with training("--out", out, "--json", env=os.environ | {"TMPDIR": str(spare)}) as process:
         folder.rmdir()
         process.send_signal(signal.SIGTERM)
-        told, rest = process.communicate(timeout=20)
+        told, rest = process.communicate(timeout=120)
     assert process.returncode == 2
     (place,) = spare.glob("*.json")
     assert json.loads(told)["out"] == str(place)

@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 from inspect import Parameter, signature
-from typing import Annotated
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from bdnn.cli.commands.train import train
-from bdnn.cli.options import options
+from bdnn.cli.options import argument, option, options
 from tests.cli.runner import run_here
 
 PANELS = ("Data", "Shape", "Learning", "Limits", "Guarantee", "Constraints", "Output")
@@ -17,19 +16,19 @@ PANELS = ("Data", "Shape", "Learning", "Limits", "Guarantee", "Constraints", "Ou
 
 @dataclass(frozen=True)
 class Table:
-    file: Annotated[str, typer.Argument(metavar="FILE")]
-    rows: Annotated[int, typer.Option(help="How many.")] = 3
+    file: str = argument("FILE", "What to read.")
+    rows: int = option("How many.", 3)
 
 
 @dataclass(frozen=True)
 class Words(Table):
     panel = "Words and rows"
 
-    words: Annotated[list[str] | None, typer.Option("--word")] = None
+    words: list[str] | None = option("What to say.", None, "--word")
 
 
 @options
-def show(words: Words, loud: Annotated[bool, typer.Option("--loud")] = False) -> None:
+def show(words: Words, loud: bool = option("Whether to shout.", False)) -> None:
     """Show what was given."""
     typer.echo(f"{words} {loud}")
 

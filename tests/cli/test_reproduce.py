@@ -5,8 +5,7 @@ import time
 
 import pytest
 
-from bdnn.cli.experiments import duration
-from bdnn.cli.grid_progress import GridProgress, describe
+from bdnn.cli.commands.reproduce import describe, duration
 from bdnn.experiments import names
 from bdnn.experiments.runner import Progress
 from tests.cli.runner import assert_refused, command, run, run_json, write
@@ -132,8 +131,6 @@ def test_progress_in_one_line():
     progress = Progress(10, 4, 1, handed_over=under_way, seconds_left=75.0)
     line = describe(progress)
     assert line == "4 of 10 done, 1 running, 1 failed, 75 s left  iris 50 DNN seed 0"
-    with GridProgress(live=True) as display:
-        display.take(progress)
     assert describe(Progress(10)) == "0 of 10 done, 0 running, 0 failed"
 
 

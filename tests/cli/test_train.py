@@ -6,7 +6,7 @@ import pytest
 from bdnn import load
 from tests.cli.runner import SMALL, assert_refused, run, run_here, run_json, write
 
-FAST = ("--hidden", 2, "--seconds", 20)
+FAST = ("--hidden", 2, "--seconds", 60)
 
 
 def test_csv_to_model(small_csv, tmp_path):
@@ -27,7 +27,7 @@ def test_csv_to_model(small_csv, tmp_path):
     assert values["saved"] == str(out)
     model = load(out)
     assert model.input_names_ == ("a", "b")
-    assert model.extra_["table"]["target"] == "kind"
+    assert model.extra_["target"]["name"] == "kind"
     assert list(tmp_path.iterdir()) == [out]
 
 

@@ -16,7 +16,7 @@ from bdnn.constraints import (
     Sparsity,
 )
 from bdnn.errors import BDNNError, InfeasibleError, ModelError, UnsupportedFeatureError
-from bdnn.training import Auto, LocalSearch
+from bdnn.training import Auto
 
 X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0], [1.0, 1.0]])
 Y = np.array(["no", "yes", "yes", "no", "yes"])
@@ -99,10 +99,6 @@ CASES = [
         r"Forbid\('a'\) and FixedWeight\(.*\) contradict each other",
     ),
     ({"constraints": [Sparsity(total=4)], "method": "gradients"}, "method 'gradients' cannot"),
-    (
-        {"constraints": [Sparsity(total=4)], "method": LocalSearch(subproblems="search")},
-        r"subproblems='search' cannot keep Sparsity\(total=4\)",
-    ),
     (
         {"constraints": [Sparsity(total=4)], "robust": Robust(0.1)},
         r"Robust\(loss='certified'\) cannot",

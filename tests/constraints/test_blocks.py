@@ -5,16 +5,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdnn.constraints import FixedWeight, Monotone, Regularizer, Sparsity
+from bdnn.constraints import FixedWeight, LinearRows, Monotone, Regularizer, Sparsity
 from bdnn.mip import NetworkModel, Reductions
+from bdnn.solvers.registry import choose_solver
+from bdnn.solvers.result import Limits
 from tests.constraints.asking import constrain
 from tests.constraints.demands import constrained
-from tests.problems import random_problem
-from tests.strategies import architectures, problems_with_networks
+from tests.problems import random_problem, regression_problem
+from tests.strategies import any_activation, architectures, problems_with_networks
 
 half = st.integers(-7, 7).map(lambda k: k + 0.5)
 integer_shapes = architectures(
     max_hidden=2, weights=st.sampled_from(["ternary", "binary", "int:2", "int:5"])
+)
+shapes_of_levels = architectures(
+    max_hidden=2,
+    min_hidden=1,
+    activation=any_activation,
+    weights=st.sampled_from(["ternary", "binary", "int:2"]),
 )
 REDUCTIONS = st.sampled_from([Reductions(), Reductions.none()])
 
@@ -22,7 +30,16 @@ REDUCTIONS = st.sampled_from([Reductions(), Reductions.none()])
 @given(constrained(problems_with_networks(integer_shapes)), REDUCTIONS)
 @settings(max_examples=120, deadline=None)
 def test_lifted_starts_break_no_row_and_cost_their_objective(case, reductions):
-    problem, network = case
+    check_start(*case, reductions)
+
+
+@given(constrained(problems_with_networks(shapes_of_levels)), REDUCTIONS)
+@settings(max_examples=120, deadline=None)
+def test_so_they_do_above_units_of_several_values(case, reductions):
+    check_start(*case, reductions)
+
+
+def check_start(problem, network, reductions):
     model = NetworkModel.build(problem, reductions=reductions)
     start = model.lift(network)
     if start is None:  # thresholds that rows of the user's do not leave where the model has them
@@ -34,6 +51,20 @@ def test_lifted_starts_break_no_row_and_cost_their_objective(case, reductions):
     assert problem.is_feasible(read)
     assert model.program.objective(start) == pytest.approx(float(problem.objective(read)), abs=1e-6)
     assert problem.objective(read) <= problem.objective(network) + 1e-6 or problem.has_price
+
+
+def test_own_rows_speak_of_values_and_numbers():
+    problem = regression_problem(3, n_samples=6, hidden=(2,), activation="ternary")
+    rows = LinearRows(lambda v: [v.activations[0].sum() <= 2, v.activations[1][0, 0] <= 0.25])
+    asked = constrain(problem, constraints=rows)
+    model = NetworkModel.build(asked)
+    outcome = choose_solver(model.program).solve(model.program, limits=Limits(seconds=60))
+    network = model.read(outcome.solution)
+    inner, outer = network.activations(problem.inputs)
+    assert inner.sum() <= 2
+    assert outer[0, 0] <= 0.25 + 1e-6
+    assert asked.is_feasible(network)
+    assert outcome.objective == pytest.approx(float(asked.objective(network)), abs=1e-5)
 
 
 def row_counts(model):

@@ -73,6 +73,7 @@ DEMANDS = {
 METHODS = {
     "local search": LocalSearch(starts=2),
     "local search from a search": LocalSearch(starts=1, start="search"),
+    "local search by moves": LocalSearch(starts=2, subproblems="search"),
     "local search in parts": LocalSearch(starts=1, units=0.5, samples=0.5),
     "local search of the paper": LocalSearch(paper=True),
     "data splitting": DataSplitting(epochs=4, batch_size=12),
@@ -246,7 +247,7 @@ def test_programs_that_nobody_can_read_in_time_are_left_alone():
     many, labels = rng.normal(size=(20_000, 10)), rng.integers(0, 2, 20_000)
     model = BDNNClassifier(
         hidden=(20,),
-        method="local_search",
+        method=LocalSearch(subproblems="mip"),
         constraints=Sparsity(per_unit=2),
         limits=Limits(seconds=5),
     )

@@ -309,8 +309,10 @@ PAIRS = [
         {"sparsity": Sparsity(per_unit=1, price=0.25)},
         {"constraints": [Monotone("a"), MustClassify([7])]},
         {"sparsity": Sparsity(features=1), "constraints": DemographicParity(GROUP, 0.1)},
+        {"regularizer": Regularizer(l1=0.125, biases=True, max_margin=0.5)},
+        {"constraints": LinearRows(lambda v: v.activations[0].sum() <= 1)},
     ],
-    ids=["sparse", "monotone", "fair"],
+    ids=["sparse", "monotone", "fair", "margins", "own"],
 )
 def test_units_of_other_values_keep_constraints_too(activation, options):
     shape = Architecture.create(2, 2, hidden=(1,), activation=activation)

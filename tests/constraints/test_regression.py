@@ -9,7 +9,7 @@ import pytest
 
 from bdnn import BDNNRegressor, Limits, load
 from bdnn.constraints import FixedWeight, Forbid, Sparsity
-from bdnn.errors import InfeasibleError, ModelError, UnsupportedFeatureError
+from bdnn.errors import InfeasibleError, ModelError
 from bdnn.solvers.registry import available_solvers
 from bdnn.training.limits import Budget
 from bdnn.training.regression import RegressionAuto, RegressionDescent, RegressionExact
@@ -165,14 +165,22 @@ def test_unused_units_are_removed():
     assert problem.value(network) == pytest.approx(result.loss)
 
 
-def test_auto_leaves_rules_to_the_solver_and_descent_refuses_them():
+def test_auto_leaves_rules_to_the_solver():
     problem = asked(1, CASES["per unit"][0], n_samples=6)
     result = RegressionAuto().train(problem, budget=BUDGET).result
     assert (result.is_proven, result.method) == (True, "auto")
     assert "a solver alone ran" in result.message
-    with pytest.raises(UnsupportedFeatureError, match=r"cannot keep Sparsity\(per_unit=") as error:
-        RegressionDescent().train(problem)
-    assert_one_sentence(error.value)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"kind": "absolute"}, {"activation": "ternary", "thresholds": "layer"}], ids=str
+)
+@pytest.mark.parametrize("case", CASES)
+def test_the_search_keeps_rules(case, options):
+    problem = asked(1, CASES[case][0], n_samples=9, **options)
+    network, result = RegressionDescent(kicks=3).train(problem, budget=BUDGET)
+    assert problem.is_feasible(network)
+    assert result.minimised <= problem.objective(problem.constant_network()) + 1e-9
 
 
 @pytest.mark.parametrize(
@@ -216,6 +224,5 @@ def test_the_estimator_keeps_rules_by_name_of_feature(tmp_path):
     assert (np.count_nonzero(W, axis=1) <= 1).all()
     model.save(tmp_path / "model.json")
     assert np.array_equal(load(tmp_path / "model.json").predict(X), model.predict(X))
-    refused = BDNNRegressor(constraints=Sparsity(total=5), method="descent")
-    with pytest.raises(UnsupportedFeatureError, match=r"Sparsity\(total=5\)"):
-        refused.fit(X, y)
+    few = BDNNRegressor(constraints=Sparsity(total=5), method="descent", hidden=(2,)).fit(X, y)
+    assert sum(np.count_nonzero(W) for W in few.network_.weights) <= 5

@@ -13,8 +13,10 @@ from bdnn.clock import Slot
 from bdnn.constraints import DemographicParity, Monotone, MustClassify, Sparsity
 from bdnn.errors import NoSolutionError
 from bdnn.problem.terms.monotone import path_signs
-from bdnn.search.constrained import search_within
+from bdnn.search.descent import descend
+from bdnn.search.margin import widen_margin
 from bdnn.search.starts import make_start
+from bdnn.search.walk import search_within
 from bdnn.training import Auto, Descent, Exact
 from bdnn.training.limits import Budget
 from tests.constraints.asking import constrain
@@ -66,6 +68,38 @@ def test_the_search_reaches_the_proven_optimum(case):
     least = min(problem.objective(one) for one in networks)
     assert least >= best.minimised - 1e-6
     assert least == pytest.approx(best.minimised)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_units_of_several_values_keep_rules(case):
+    plain = random_problem(
+        4, n_samples=12, n_features=3, hidden=(2,), values=4, activation="ternary"
+    )
+    problem = constrain(plain, **CASES[case])
+    found = [one for seed in range(4) for one in search(problem, seed=seed, sweeps=20)]
+    assert found
+    assert all(problem.is_feasible(one) for one in found)
+
+
+@pytest.mark.parametrize("case", ["per layer", "price", "monotone", "right"])
+def test_a_descent_keeps_rules(case):
+    plain = random_problem(4, n_samples=12, n_features=3, values=4)
+    problem = constrain(plain, **CASES[case])
+    found = descend(problem, slot=Slot(), seed=0, max_sweeps=40, restarts=3, target=-1.0)
+    assert problem.is_feasible(found.network)
+    assert found.loss == pytest.approx(float(problem.objective(found.network)))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_wider_margins_keep_rules(case):
+    plain = random_problem(4, n_samples=12, n_features=3, hidden=(2,), values=4)
+    problem = constrain(plain, **CASES[case])
+    found = [one for seed in range(4) for one in search(problem, seed=seed, sweeps=80)]
+    network = min(found, key=problem.objective)
+    order = ("loss", "margin", "sparsity")
+    wide = widen_margin(problem, network, slot=Slot(), seed=0, objectives=order, sweeps=5)
+    assert problem.is_feasible(wide)
+    assert problem.objective(wide) <= problem.objective(network)
 
 
 def test_auto_proves_what_the_search_found():

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bdnn.encoding.scaling import Scaler, grid_step
+from bdnn.encoding import Encoder
+from bdnn.encoding.scaling import grid_step
 from bdnn.errors import DataError, ModelError
 from bdnn.network.architecture import WeightSet
 from tests.sentences import assert_one_sentence
@@ -16,7 +17,7 @@ KINDS = ("standard", "common", "minmax")
 
 
 def fit(X, kind="standard", weights=CONTINUOUS, sample_weight=None):
-    return Scaler.fit(
+    return Encoder.fit(
         np.asarray(X, dtype=float), kind, weights=weights, sample_weight=sample_weight
     )
 
@@ -61,9 +62,9 @@ def two_features(spread_of_noise):
 @pytest.mark.parametrize(("spread", "kind"), [(0.1, "common"), (100.0, "standard")])
 def test_auto_takes_the_scale_that_puts_a_class_together(spread, kind):
     X, y = two_features(spread)
-    chosen = Scaler.fit(X, "auto", weights=TERNARY, labels=y)
+    chosen = Encoder.fit(X, "auto", weights=TERNARY, labels=y)
     expected = fit(X, kind, TERNARY)
-    assert chosen.kind == kind
+    assert chosen.scale == kind
     assert np.array_equal(chosen.factor, expected.factor)
 
 
@@ -73,8 +74,8 @@ def test_auto_does_not_depend_on_the_order_of_many_rows():
     X = rng.normal(size=(1999, 5)) * [1.0, 0.1, 0.1, 0.1, 0.1]
     X[:, 0] += 2.0 * labels
     for rows in (np.arange(1999), np.argsort(labels), rng.permutation(1999)):
-        chosen = Scaler.fit(X[rows], "auto", weights=TERNARY, labels=labels[rows])
-        assert chosen.kind == "common"
+        chosen = Encoder.fit(X[rows], "auto", weights=TERNARY, labels=labels[rows])
+        assert chosen.scale == "common"
 
 
 def test_a_constant_feature_does_not_decide_about_the_common_factor():
@@ -94,14 +95,14 @@ def test_auto_needs_labels():
 def test_auto_takes_any_number_of_samples(n_samples, n_classes):
     X = np.random.default_rng(0).normal(size=(n_samples, 2))
     labels = np.arange(n_samples) % n_classes
-    assert Scaler.fit(X, "auto", weights=TERNARY, labels=labels).kind in ("standard", "common")
+    assert Encoder.fit(X, "auto", weights=TERNARY, labels=labels).scale in ("standard", "common")
 
 
 def test_auto_does_not_look_at_samples_without_weight():
     X, y = two_features(0.1)
     far, labels = np.vstack([X, 1e6 * np.eye(2)]), np.append(y, [0, 1])
     weight = np.append(np.ones(len(X)), [0.0, 0.0])
-    chosen = Scaler.fit(far, "auto", weights=TERNARY, labels=labels, sample_weight=weight)
+    chosen = Encoder.fit(far, "auto", weights=TERNARY, labels=labels, sample_weight=weight)
     assert np.array_equal(chosen.factor, fit(X, "common", TERNARY).factor)
 
 

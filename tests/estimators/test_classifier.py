@@ -211,11 +211,11 @@ def test_a_weight_counts_like_repetition(scale):
 def test_the_scale_is_chosen_by_neighbours_and_fixed_where_it_is_the_unit_of_a_radius():
     data = bdnn.datasets.load("iris")
     options = {"hidden": (2,), "method": "descent", "limits": Limits(seconds=1), "random_state": 0}
-    assert bdnn.BDNNClassifier(**options).fit(data.X, data.y).encoder_.kind == "common"
+    assert bdnn.BDNNClassifier(**options).fit(data.X, data.y).encoder_.scale == "common"
     millimetres = data.X * [1, 1000, 1, 1]
-    assert bdnn.BDNNClassifier(**options).fit(millimetres, data.y).encoder_.kind == "standard"
+    assert bdnn.BDNNClassifier(**options).fit(millimetres, data.y).encoder_.scale == "standard"
     options = {**options, "method": "auto", "robust": Robust(0.1)}
-    assert bdnn.BDNNClassifier(**options).fit(data.X, data.y).encoder_.kind == "standard"
+    assert bdnn.BDNNClassifier(**options).fit(data.X, data.y).encoder_.scale == "standard"
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

@@ -191,7 +191,7 @@ def test_a_chosen_scale_is_extended_where_it_could_have_been_chosen(scale, is_ke
     X, y = tables()
     model = small(scale=scale).fit(X[:6], y[:6]).set_params(scale="auto")
     if is_kept:
-        assert model.extend(X[6:8], y[6:8]).encoder_.kind == scale
+        assert model.extend(X[6:8], y[6:8]).encoder_.scale == scale
         return
     with pytest.raises(bdnn.BDNNError, match="with scale 'minmax'"):
         model.extend(X[6:8], y[6:8])

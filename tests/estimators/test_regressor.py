@@ -214,9 +214,9 @@ def test_a_file_whose_targets_make_no_sense_is_refused(tmp_path, part, value):
     data = json.loads(path.read_text())
     del data["checksum"]
     if part is None:
-        del data["targets"]
+        del data["outputs"]["targets"]
     else:
-        data["targets"][part] = value
+        data["outputs"]["targets"][part] = value
     data["checksum"] = _checksum(data)
     path.write_text(json.dumps(data))
     with pytest.raises(ModelFileError, match="makes no sense"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bdnn.experiments.training import fit_dnn
+from bdnn.experiments import training
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +17,8 @@ def samples():
 
 def fit(samples, **settings):
     settings = {"epochs": 6, "batch_size": 8, **settings}
-    return fit_dnn(*samples, hidden="5", settings=settings, validation=0.25, seed=0)
+    work = {"kind": "dnn", "hidden": "5", "settings": settings, "seed": 0}
+    return training.fit(work, *samples, validation=0.25)
 
 
 def best_epoch(fitted):

@@ -78,7 +78,7 @@ def test_a_data_file_is_found_beside_the_experiment(tmp_path):
     cells = plan([load_experiment(path)])
     assert {cell.work["data"] for cell in cells.values()} == {str(tmp_path / "my.csv")}
     (tmp_path / "my.csv").write_text("a,b,kind\n" + "1,2,x\n3,5,y\n" * 10)
-    from bdnn.experiments.cells import _fingerprint
+    from bdnn.experiments.experiment import _fingerprint
 
     _fingerprint.cache_clear()
     assert not set(cells) & set(plan([load_experiment(path)]))

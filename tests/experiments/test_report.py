@@ -9,10 +9,9 @@ import pytest
 
 from bdnn.experiments import plan, write_report
 from bdnn.experiments.experiment import Table
-from bdnn.experiments.measures import find_measure
-from bdnn.experiments.numbers import entries, summarise
-from bdnn.experiments.report.pivot import Pivot
-from bdnn.experiments.report.svg import Panel, draw
+from bdnn.experiments.numbers import entries, find_measure, summarise
+from bdnn.experiments.report.contents import Pivot
+from bdnn.experiments.report.figures import Panel, draw
 from tests.experiments.tiny import TINY, tiny
 
 

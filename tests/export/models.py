@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding import Encoder
 from bdnn.model import Model, TargetScaler
 from bdnn.network.activation import Activation
 from bdnn.network.architecture import Architecture
@@ -28,6 +28,7 @@ def make_model(
     ties="score",
     scale="standard",
     activation="step",
+    names=None,
     **fields,
 ):
     """A model with thresholds taken from sums that occur, so that sums meet them."""
@@ -43,7 +44,8 @@ def make_model(
     whole = rng.random() < 0.5
     X = rng.integers(0, 10, (50, n_features)).astype(float)
     X = X if whole else np.round(rng.normal(3, 2, (50, n_features)), 1)
-    scaler = Scaler.fit(X, scale, weights=shape.weights[0])
+    plain = Encoder.of_features(n_features, names)
+    scaler = Encoder.fit(X, scale, weights=shape.weights[0], unscaled=plain)
     values = scaler.transform(X)
     matrices, limits = [], []
     for k, (inputs, units, kind) in enumerate(

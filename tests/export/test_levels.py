@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from bdnn.checker.evaluation import evaluate
+from bdnn.checker.layers import set_complaint
 from bdnn.checker.model import read_model as read_for_check
-from bdnn.checker.model import set_complaint
 from bdnn.errors import ModelFileError, UnsupportedFeatureError
 from bdnn.export.boundary import boundary_inputs, random_inputs
 from bdnn.export.c import export_c
@@ -72,14 +72,11 @@ def test_a_model_file_gives_the_same_network_back():
     for _ in range(25):
         trained = level_model(rng)
         text = dumps(ModelRecord(trained))
-        assert json.loads(text)["version"] == 2
         assert loads(text).model.network == trained.network
 
 
-def test_files_of_steps_are_of_the_first_version():
-    text = dumps(ModelRecord(make_model(np.random.default_rng(0))))
-    assert json.loads(text)["version"] == 1
-    assert "activation" not in json.loads(text)["architecture"]
+def first_thresholds(data):
+    return data["network"]["layers"][0]["thresholds"]
 
 
 def edited(trained, change):
@@ -92,11 +89,11 @@ def edited(trained, change):
 @pytest.mark.parametrize(
     "change",
     [
-        lambda data: data["thresholds"][0][0].reverse(),
-        lambda data: data["thresholds"].__setitem__(0, [0.0, 0.0, 0.0]),
-        lambda data: data["architecture"].update(activation=["tanh"]),
-        lambda data: data["architecture"].update(activation=["ternary", "ternary"]),
-        lambda data: data["architecture"].update(activation=["values:1/0/2"]),
+        lambda data: first_thresholds(data)[0].reverse(),
+        lambda data: first_thresholds(data).__setitem__(0, [0.0, 0.0, 0.0]),
+        lambda data: data["network"].update(activations=["tanh"]),
+        lambda data: data["network"].update(activations=["ternary", "ternary"]),
+        lambda data: data["network"].update(activations=["values:1/0/2"]),
         lambda data: data.update(version=1),
     ],
 )
@@ -110,15 +107,15 @@ def test_files_that_make_no_sense(change, tmp_path):
 @pytest.mark.parametrize(
     ("thresholds", "change", "complaint"),
     [
-        ("neuron", lambda t: t[0][0].reverse(), "out of order"),
-        ("layer", lambda t: t[0][0].__setitem__(1, 99.0), "differ within a layer"),
-        ("zero", lambda t: t[0][0].__setitem__(1, 99.0), "not the fixed one"),
+        ("neuron", lambda t: t[0].reverse(), "out of order"),
+        ("layer", lambda t: t[0].__setitem__(1, 99.0), "differ within a layer"),
+        ("zero", lambda t: t[0].__setitem__(1, 99.0), "not the fixed one"),
     ],
 )
 def test_the_checker_complains_of_thresholds(thresholds, change, complaint, tmp_path):
     trained = make_model(np.random.default_rng(5), activation="ternary", thresholds=thresholds)
     path = tmp_path / "model.json"
-    path.write_text(edited(trained, lambda data: change(data["thresholds"])))
+    path.write_text(edited(trained, lambda data: change(first_thresholds(data))))
     model = read_for_check(path)
     assert complaint in set_complaint(model.layers[0], model.threshold_kind)
 
@@ -126,7 +123,7 @@ def test_the_checker_complains_of_thresholds(thresholds, change, complaint, tmp_
 def test_the_checker_complains_of_distances(tmp_path):
     trained = make_model(np.random.default_rng(5), activation="values:-1/0/1@-0.5/0.5")
     path = tmp_path / "model.json"
-    path.write_text(edited(trained, lambda data: data["thresholds"][0][0].__setitem__(1, 99.0)))
+    path.write_text(edited(trained, lambda data: first_thresholds(data)[0].__setitem__(1, 99.0)))
     assert "fixed distances" in set_complaint(read_for_check(path).layers[0], "neuron")
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding import Encoder
 from bdnn.export.c import export_c
 from bdnn.export.c.layout import lay_out
 from bdnn.export.inputs import InputFormat
@@ -17,6 +17,7 @@ from bdnn.export.plan.levels import find_cut, fit_level
 from bdnn.export.plan.plan import Table
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
+from tests.encoding.encoders import make_encoder
 from tests.export.models import make_model
 
 
@@ -29,7 +30,7 @@ from tests.export.models import make_model
 )
 @settings(max_examples=200)
 def test_levels_are_those_of_the_scaler(shift, factor, low, count, per_unit):
-    scaler = Scaler("standard", np.array([shift]), np.array([factor]), 2.0**-6)
+    scaler = make_encoder(np.array([shift]), np.array([factor]), 2.0**-6)
     inputs = InputFormat("int32", (per_unit,), ((low, low + count),))
     counts = inputs.counts(0)
     levels = np.rint(inputs.values(0, counts, scaler) * 64).astype(np.int64)
@@ -53,7 +54,7 @@ def test_levels_that_no_line_gives():
 @pytest.mark.parametrize("kind", ["double", "float", "uint8", "int16"])
 @pytest.mark.parametrize("weight", [-1, 1, 3])
 def test_cut_is_where_the_unit_switches(kind, weight):
-    scaler = Scaler("standard", np.array([0.3, 41.7]), np.array([2.0, 0.37]), 2.0**-6)
+    scaler = make_encoder(np.array([0.3, 41.7]), np.array([2.0, 0.37]), 2.0**-6)
     ranges = {"uint8": (0, 255), "int16": (-(2**15), 2**15 - 1)}.get(kind)
     inputs = InputFormat(kind, (1, 1), () if ranges is None else (ranges,) * 2)
     threshold = 101
@@ -140,7 +141,7 @@ def test_constant_and_unused_units_are_left_out():
         [[1, 0, 1, 1], [-1, 0, 0, 1]],  # nobody looks at the second
         [2, 1],
     )
-    scaler = Scaler(None, np.zeros(2), np.ones(2), 0.0)
+    scaler = Encoder.of_features(2)
     inputs = InputFormat("uint8", (1, 1), ((0, 255),) * 2)
     plan = lay_out(make_plan(network, scaler, inputs), scaler, inputs)
     assert [len(layer.thresholds) for layer in plan.layers] == [1]
@@ -152,7 +153,7 @@ def test_constant_outputs_are_known():
     """An output that is always on ends the search for the first one."""
     shape = Architecture.create(1, 3, hidden=(), weights="ternary", ties="first")
     network = Network(shape, (np.array([[1.0], [1.0], [-1.0]]),), (np.array([300.0, 0.0, -5.0]),))
-    scaler = Scaler(None, np.zeros(1), np.ones(1), 0.0)
+    scaler = Encoder.of_features(1)
     inputs = InputFormat("uint8", (1,), ((0, 255),))
     plan = lay_out(make_plan(network, scaler, inputs), scaler, inputs)
     cuts = plan.decision.units.cuts
@@ -161,7 +162,7 @@ def test_constant_outputs_are_known():
 
 def test_network_that_always_says_the_same():
     network = network_of([[1, 1]], [10**6], [[1], [1]], [5, 2])
-    scaler = Scaler(None, np.zeros(2), np.ones(2), 0.0)
+    scaler = Encoder.of_features(2)
     model = make_model(np.random.default_rng(0), n_features=2, n_outputs=2)
     from dataclasses import replace
 

@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from bdnn.encoding.scaling import Scaler
 from bdnn.export.rules import is_small, to_rules
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
+from tests.encoding.encoders import make_encoder
 from tests.export.models import make_model
 
 
@@ -24,7 +24,7 @@ def test_rules_of_a_tiny_network():
         (np.array([[1.0, -1.0], [0.0, -3.0]]), np.array([[-1.0, 0.0], [1.0, 1.0]])),
         (np.array([0.5, 2.0]), np.array([0.0, 1.0])),
     )
-    scaler = Scaler("standard", np.array([3.0, 1.5]), np.array([0.5, 2.0]), 2.0**-6)
+    scaler = make_encoder([3.0, 1.5], [0.5, 2.0], 2.0**-6, names=("size", "age"))
     assert to_rules(replace(model, network=network, encoder=scaler)).splitlines() == [
         "z(feature) is the scaled feature, (value - shift) * factor:",
         "  z(size) = (size - 3) * 0.5",

@@ -72,7 +72,7 @@ def _damage(data: bytes, rng: random.Random) -> bytes:
     return data[:place] + data[place : place + 40] * 50 + data[place:]
 
 
-def _put_something_odd(content: Content, rng: random.Random) -> None:
+def put_something_odd(content: Content, rng: random.Random) -> None:
     """Replace some value by one that belongs elsewhere or nowhere."""
     holder, key = rng.choice(_places(content))
     value = copy.deepcopy(rng.choice(ODD))
@@ -106,10 +106,11 @@ def _move_a_number(content: Content, rng: random.Random) -> None:
 def _boast(content: Content, rng: random.Random) -> None:
     """State a better result than there is."""
     result = content["result"]
-    loss = rng.choice([0, 0.0, result["loss"] / 2, result["loss"] - 1, result["bound"]])
+    loss = rng.choice([0, 0.0, result["loss"] / 2, result["loss"] - 1, result["bound"]["value"]])
     result.update(loss=loss, status="optimal")
     if rng.random() < 0.5:
-        result.update(bound=loss, error=0)
+        result.update(error=0)
+        result["bound"]["value"] = loss
     if result.get("objective") is not None and rng.random() < 0.5:
         result["objective"] = loss
 
@@ -117,18 +118,20 @@ def _boast(content: Content, rng: random.Random) -> None:
 def _raise_the_bound(content: Content, rng: random.Random) -> None:
     result = content["result"]
     goal = result["loss"] if result.get("objective") is None else result["objective"]
-    result.update(bound=goal + rng.choice([0, 0, 1, 1e-9]), status="optimal")
-    result["bound_origin"] = rng.choice(["zero", "data conflicts", "highs", "lines"])
+    bound, result["status"] = result["bound"], "optimal"
+    bound["value"] = goal + rng.choice([0, 0, 1, 1e-9])
+    bound["origin"] = rng.choice(["zero", "data conflicts", "highs", "lines"])
     if rng.random() < 0.4:
-        result["condition"] = {"margin": rng.choice([0, 1e-4]), "tolerance": rng.choice([0, 1e9])}
+        bound["condition"] = {"margin": rng.choice([0, 1e-4]), "tolerance": rng.choice([0, 1e9])}
 
 
 def _make_constant(content: Content, rng: random.Random) -> None:
     """A network that always says the same, with the result of one that is always right."""
-    top = content["weights"][-1]
-    content["weights"][-1] = [[0 for _ in row] for row in top]
-    content["thresholds"][-1] = rng.choice([[-1.0, 1.0], [1.0, -1.0]])
-    content["result"].update(loss=0, bound=0, error=0, status="optimal")
+    top = content["network"]["layers"][-1]
+    top["weights"] = [[0 for _ in row] for row in top["weights"]]
+    top["thresholds"] = rng.choice([[[-1.0], [1.0]], [[1.0], [-1.0]]])
+    content["result"].update(loss=0, error=0, status="optimal")
+    content["result"]["bound"]["value"] = 0
     if rng.random() < 0.7:
         _weigh_classes(content, rng)
 
@@ -151,7 +154,11 @@ def _weigh_samples(content: Content, rng: random.Random) -> None:
 def _swap_names(content: Content, rng: random.Random) -> None:
     names = list(NAMES)
     rng.shuffle(names)
-    content["feature_names"] = rng.choice([names, names, None, ["a", "b", "c"]])
+    encoder = content["encoder"]
+    encoder["header"] = rng.random() < 0.8
+    names = rng.choice([names, names, ["x1", "x2", "x3"], ["a", "b", "c"]])
+    for column, name in zip(encoder["columns"], names, strict=True):
+        column["name"] = name
 
 
 def _pick_rows(content: Content, rng: random.Random) -> None:
@@ -213,7 +220,7 @@ def _grow_radii(content: Content, rng: random.Random) -> None:
 
 def _change_the_rules(content: Content, rng: random.Random) -> None:
     """Say that the network was trained in another way."""
-    shape, certificate = content["architecture"], content["certificate"]
+    shape, certificate = content["network"], content["certificate"]
     shape["ties"] = rng.choice(["score", "first"])
     content["result"]["method"] = rng.choice(["certified", "exact", "auto"])
     certificate["robust"] = {
@@ -224,18 +231,25 @@ def _change_the_rules(content: Content, rng: random.Random) -> None:
 
 
 def _change_the_network(content: Content, rng: random.Random) -> None:
-    rows = rng.choice(content["weights"])
-    row = rng.choice(rows)
+    row = rng.choice(rng.choice(content["network"]["layers"])["weights"])
     row[rng.randrange(len(row))] = rng.choice([-1, 0, 1, 0.5, 2])
-    line = rng.choice(content["thresholds"])
+    line = rng.choice(rng.choice(content["network"]["layers"])["thresholds"])
     line[rng.randrange(len(line))] = rng.choice([-1.5, 0, 0.25, 0.1, 3])
 
 
 def _change_the_scale(content: Content, rng: random.Random) -> None:
-    scaler = content["scaler"]
-    scaler["step"] = rng.choice([0, 2**-6, 2**-20, 0.1, 1e-300, 1, 4, -1])
-    scaler["factor"][0] = rng.choice([1, 1e-3, 1e3, 1e-300, 1e300, 0, -1])
-    scaler["kind"] = rng.choice(["minmax", "standard", None, "other"])
+    encoder = content["encoder"]
+    encoder["step"] = rng.choice([0, 2**-6, 2**-20, 0.1, 1e-300, 1, 4, -1])
+    encoder["numbers"][0]["factor"] = rng.choice([1, 1e-3, 1e3, 1e-300, 1e300, 0, -1])
+    encoder["scale"] = rng.choice(["minmax", "standard", None, "other"])
+
+
+def _make_a_category(content: Content, rng: random.Random) -> None:
+    """Take the texts of a column for categories."""
+    column = rng.choice(content["encoder"]["columns"])
+    column["values"] = rng.choice([["0.0", "1.0"], ["0.0"], ["x", "x"], [], [1, 0]])
+    column["kind"] = rng.choice(["category", "number"])
+    column["fill"] = rng.choice([None, "0.0", 0, 3.5])
 
 
 def _places(content: Content) -> list[tuple[Any, Any]]:
@@ -252,8 +266,8 @@ def _places(content: Content) -> list[tuple[Any, Any]]:
 
 
 _STEPS: list[Callable[..., Any]] = [
-    _put_something_odd,
-    _put_something_odd,
+    put_something_odd,
+    put_something_odd,
     _leave_something_out,
     _move_a_number,
     _move_a_number,
@@ -271,4 +285,5 @@ _STEPS: list[Callable[..., Any]] = [
     _change_the_rules,
     _change_the_network,
     _change_the_scale,
+    _make_a_category,
 ]

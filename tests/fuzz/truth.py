@@ -22,37 +22,44 @@ class File:
 
     def __init__(self, content: dict[str, Any]) -> None:
         self.content = content
-        self.shape, self.scaler = content["architecture"], content["scaler"]
+        self.shape, self.encoder = content["network"], content["encoder"]
+        self.layers = self.shape["layers"]
+        self.names = content["outputs"]["classes"]
         self.data = content.get("certificate", {}).get("data", {})
         self.rows = np.arange(len(Y))
         for text in (content.get("extra", {}).get("rows"), self.data.get("used")):
             self.rows = self.rows if text is None else self.rows[_numbers(text)]
         self.X = X[self.rows]
-        self.labels = np.array([content["classes"].index(label) for label in Y[self.rows]])
+        self.labels = np.array([self.names.index(label) for label in Y[self.rows]])
+
+    @property
+    def is_certified(self) -> bool:
+        robust = self.content.get("certificate", {}).get("robust", {})
+        return "certified" in (robust.get("loss"), self.content["result"].get("method"))
 
     def scale(self, points: np.ndarray) -> np.ndarray:
-        kind, step = self.scaler["kind"], self.scaler["step"]
-        if kind is None:
+        step = self.encoder["step"]
+        if not step:
             return points
+        shift = np.array([number["shift"] for number in self.encoder["numbers"]], dtype=float)
         with np.errstate(over="ignore"):
-            scaled = (points - self.scaler["shift"]) * np.array(self.scaler["factor"], dtype=float)
-        scaled = np.clip(scaled, -(2.0**30), 2.0**30)
-        return np.rint(scaled / step) * step if step else scaled
+            scaled = (points - shift) * self.factor
+        return np.rint(np.clip(scaled, -(2.0**30), 2.0**30) / step) * step
+
+    @property
+    def factor(self) -> np.ndarray:
+        return np.array([number["factor"] for number in self.encoder["numbers"]], dtype=float)
 
     def outputs(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """0/1 outputs and predicted classes of raw inputs."""
         values = self.scale(points)
-        names = self.shape.get("activation", [])
-        for k, (W, t) in enumerate(
-            zip(self.content["weights"], self.content["thresholds"], strict=True)
-        ):
-            W, t = np.array(W, dtype=float), np.array(t, dtype=float)
-            t = t[:, None] if t.ndim == 1 else t
+        for layer, name in zip(self.layers, [*self.shape["activations"], "step"], strict=True):
+            W, t = (np.array(layer[key], dtype=float) for key in ("weights", "thresholds"))
             sums = np.zeros((len(values), len(W)))
             for j in range(W.shape[1]):
                 sums = sums + values[:, [j]] * W[:, j]
             reached = (sums[:, :, None] >= t).sum(axis=2)
-            values = np.array(_VALUES[names[k] if k < len(names) else "step"], float)[reached]
+            values = np.array(_VALUES[name], float)[reached]
         scores = values if self.shape["ties"] == "first" else sums - t[:, 0]
         return values.astype(int), np.argmax(scores, axis=1)
 
@@ -88,7 +95,7 @@ def is_true(claim: dict[str, str], promise: dict[str, Any] | None, content: dict
 
 
 def _loss(file: File, detail: str) -> bool:
-    if file.content["result"].get("method") == "certified":
+    if file.is_certified:
         return _near(file.content["result"]["loss"], _certified_loss(file), at_least=True)
     return _near(file.content["result"]["loss"], _true_loss(file))
 
@@ -129,10 +136,10 @@ def _plain_error(file: File, detail: str) -> bool:
 def _bound(file: File, detail: str) -> bool:
     """No network of the shape that is tried may have a smaller loss."""
     result = file.content["result"]
-    if result["bound"] == {"float": "-inf"}:
+    if result["bound"]["value"] == {"float": "-inf"}:
         return True
-    bound = Fraction(result["bound"])
-    if result.get("method") == "certified":
+    bound = Fraction(result["bound"]["value"])
+    if file.is_certified:
         return bound <= Fraction(result["loss"])
     goal = result["loss"] if result.get("objective") is None else result["objective"]
     room = Fraction(1, 10**8) * abs(bound)
@@ -146,24 +153,20 @@ def _loss_of(file: File, seed: int) -> Fraction:
     rng = np.random.default_rng(seed)
     other = dict(file.content)
     limits = {"ternary": 1, "binary": 1, "continuous": 1}
-    weights, thresholds = [], []
+    layers = []
     inputs = file.scale(file.X)
-    for W, kind, t in zip(
-        file.content["weights"], file.shape["weights"], file.content["thresholds"], strict=True
-    ):
+    for layer, kind in zip(file.layers, file.shape["weights"], strict=True):
+        W, t = layer["weights"], layer["thresholds"]
         limit = limits.get(kind) or int(kind[4:])
         drawn = rng.integers(-limit, limit + 1, np.shape(W))
         drawn = np.where(drawn == 0, 1, drawn) if kind == "binary" else drawn
-        place = drawn @ inputs[rng.integers(len(inputs))] if not weights else rng.random(len(W)) * 2
+        place = drawn @ inputs[rng.integers(len(inputs))] if not layers else rng.random(len(W)) * 2
         line = np.asarray(place, float)
         if file.shape["thresholds"] != "neuron":
             line = np.zeros(len(W))
-        weights.append(drawn.tolist())
-        width = np.ndim(t) == 2
-        thresholds.append(
-            (line[:, None] + np.arange(len(t[0])) * 0.5).tolist() if width else line.tolist()
-        )
-    other["weights"], other["thresholds"] = weights, thresholds
+        lines = (line[:, None] + np.arange(len(t[0])) * 0.5).tolist()
+        layers.append({"weights": drawn.tolist(), "thresholds": lines})
+    other["network"] = file.shape | {"layers": layers}
     return _true_loss(File(other))
 
 
@@ -172,7 +175,7 @@ def _optimality(file: File, detail: str) -> bool:
     if result.get("status") != "optimal":
         return True
     goal = result["loss"] if result.get("objective") is None else result["objective"]
-    return _near(result["bound"], Fraction(goal)) and _bound(file, detail)
+    return _near(result["bound"]["value"], Fraction(goal)) and _bound(file, detail)
 
 
 def _hash(file: File, detail: str) -> bool:
@@ -182,7 +185,7 @@ def _hash(file: File, detail: str) -> bool:
 
 def _names(file: File, detail: str) -> bool:
     # Columns are found by these names; another order is other data, which the hash tells.
-    return sorted(file.content["feature_names"]) == sorted(NAMES)
+    return sorted(column["name"] for column in file.encoder["columns"]) == sorted(NAMES)
 
 
 def _ranges(file: File, detail: str) -> bool:
@@ -203,7 +206,7 @@ def _ball(
     moves[200:] *= rng.random((200, 1))
     moves *= radius * (1 - 1e-12)
     if promise.get("space", "raw") == "scaled":
-        moves = moves / np.array(file.scaler["factor"], dtype=float)
+        moves = moves / file.factor
     return np.clip(np.vstack([x, x + moves]), -1e100, 1e100)
 
 
@@ -217,13 +220,13 @@ def _radius(file: File, promise: dict[str, Any], rng: np.random.Generator) -> bo
 def _promised_error(file: File, promise: dict[str, Any], rng: np.random.Generator) -> bool:
     counted = np.ones(len(file.X), dtype=bool)
     if promise.get("class") is not None:
-        counted = file.labels == file.content["classes"].index(promise["class"])
+        counted = file.labels == file.names.index(promise["class"])
     wrong = (file.classes(file.X) != file.labels)[counted]
     return len(wrong) > 0 and Fraction(int(wrong.sum()), len(wrong)) <= Fraction(promise["at_most"])
 
 
 def _sparsity(file: File, promise: dict[str, Any], rng: np.random.Generator) -> bool:
-    W = np.array(file.content["weights"][promise.get("layer", 1) - 1])
+    W = np.array(file.layers[promise.get("layer", 1) - 1]["weights"])
     return promise.get("layer", 1) > 0 and (W != 0).sum(axis=1).max() <= Fraction(
         promise["at_most"]
     )
@@ -248,7 +251,7 @@ def _unused(file: File, promise: dict[str, Any], rng: np.random.Generator) -> bo
 
 def _monotone(file: File, promise: dict[str, Any], rng: np.random.Generator) -> bool:
     before, after = (file.outputs(p)[0] for p in _moved(file, promise["feature"], rng))
-    own = file.content["classes"].index(promise["class"])
+    own = file.names.index(promise["class"])
     change = (after - before) * promise["sign"]
     return bool((change[:, own] >= 0).all() and (np.delete(change, own, axis=1) <= 0).all())
 
@@ -261,7 +264,7 @@ def _right(file: File, promise: dict[str, Any], rng: np.random.Generator) -> boo
 
 
 def _parity(file: File, promise: dict[str, Any], rng: np.random.Generator) -> bool:
-    own = file.content["classes"].index(promise["class"])
+    own = file.names.index(promise["class"])
     counted = (file.labels == own) | (not promise["only_own"])
     said, groups = file.classes(file.X) == own, file.X[:, _place(promise["feature"])]
     rates = [said[counted & (groups == g)].mean() for g in np.unique(groups[counted])]
@@ -269,7 +272,7 @@ def _parity(file: File, promise: dict[str, Any], rng: np.random.Generator) -> bo
 
 
 def _count(file: File, promise: dict[str, Any], rng: np.random.Generator) -> bool:
-    used = [np.array(W) != 0 for W in file.content["weights"]]
+    used = [np.array(layer["weights"]) != 0 for layer in file.layers]
     counts = {
         "per_unit": [int(W.sum(axis=1).max()) for W in used],
         "per_layer": [int(W.sum()) for W in used],
@@ -285,9 +288,7 @@ def _count(file: File, promise: dict[str, Any], rng: np.random.Generator) -> boo
 
 def _weight(file: File, promise: dict[str, Any], rng: np.random.Generator) -> bool:
     k, unit, j = (promise[key] for key in ("layer", "unit", "input"))
-    return min(k, unit, j) >= 0 and file.content["weights"][k][unit][j] == Fraction(
-        promise["value"]
-    )
+    return min(k, unit, j) >= 0 and file.layers[k]["weights"][unit][j] == Fraction(promise["value"])
 
 
 def _near(stated: Any, true: Fraction, *, at_least: bool = False) -> bool:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from bdnn.errors import ModelError
 from bdnn.mip import NetworkModel, Reductions, Robust
-from bdnn.mip.neighbourhood import free_units
+from bdnn.mip.freedom import free_units
 from bdnn.network.activation import Activation
 from bdnn.network.architecture import Architecture
 from bdnn.problem.create import classification
 from bdnn.solvers.registry import choose_solver
+from bdnn.solvers.result import Limits
 from tests.problems import random_problem
 from tests.strategies import (
     any_activation,
@@ -169,11 +169,22 @@ def test_neighbourhoods_of_several_values():
     assert nothing.violation(start) <= 1e-6
 
 
-def test_a_radius_is_refused():
-    problem = random_problem(0, hidden=(2,), activation="ternary")
-    robust = Robust.create(0.1, "linf", len(problem.inputs))
-    with pytest.raises(ModelError, match="activation 'ternary' cannot be held within a radius"):
-        NetworkModel.build(problem, robust=robust)
+@pytest.mark.parametrize("activation", ["sign", "ternary", "values:0/1/3@-1/1"])
+def test_activations_of_several_values_hold_within_a_radius(activation):
+    problem = random_problem(0, n_samples=6, hidden=(2,), activation=activation)
+    robust = Robust.create(0.5, "linf", len(problem.inputs))
+    model = NetworkModel.build(problem, robust=robust)
+    outcome = choose_solver(model.program).solve(model.program, limits=Limits(seconds=60))
+    network = model.read(outcome.solution)
+    assert model.keeps_promises(network)
+    assert problem.value(network) == pytest.approx(outcome.objective)
+    start = model.lift(network)
+    assert model.program.violation(start) <= 1e-6
+    rng = np.random.default_rng(0)
+    moved = problem.inputs + rng.choice([-0.5, 0.5], (50, *problem.inputs.shape))
+    first = network.activations(problem.inputs)[0]
+    for inputs in moved:
+        assert np.array_equal(network.activations(inputs)[0], first)
 
 
 @given(networks(integer_shapes))

@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bdnn.mip.free_layer import FreeLayer
+from bdnn.mip.freedom import FreeLayer
 from bdnn.network.network import Network
 from bdnn.search import random_start
 from bdnn.solvers import Limits, choose_solver

@@ -10,7 +10,7 @@ import pytest
 
 from bdnn.clock import Slot
 from bdnn.mip import NetworkModel, Reductions
-from bdnn.mip.growth import GrowingModel, grow
+from bdnn.mip.model import GrowingModel
 from bdnn.network.architecture import Architecture
 from bdnn.problem.create import classification, led_by
 from bdnn.search.starts import make_start
@@ -40,7 +40,7 @@ def parts(seed, *, n_classes=2, first=6, total=10, **options):
 
 def grown_model(before, after, **options):
     model = NetworkModel.build(before, **options)
-    return grow(model, led_by(after, before.samples))
+    return model.append(led_by(after, before.samples))
 
 
 def table(program):
@@ -141,7 +141,7 @@ def test_inputs_beyond_the_old_ones_need_a_new_program():
     )
     model = NetworkModel.build(before)
     size = model.program.n_rows
-    assert grow(model, led_by(far, before.samples)) is None
+    assert model.append(led_by(far, before.samples)) is None
     assert model.program.n_rows == size
 
 

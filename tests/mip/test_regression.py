@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bdnn.clock import Slot
 from bdnn.mip import NetworkModel, Reductions
 from bdnn.problem.create import regression
-from bdnn.search.regression.descent import build
+from bdnn.search.regression import build
 from tests.problems import regression_problem
 from tests.strategies import any_activation, architectures, networks, samples
 

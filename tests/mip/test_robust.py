@@ -7,7 +7,7 @@ import pytest
 
 from bdnn.errors import DataError, ModelError, UnsupportedFeatureError
 from bdnn.mip import NetworkModel, Reductions, Robust
-from bdnn.mip.free_layer import FreeLayer
+from bdnn.mip.freedom import FreeLayer
 from bdnn.network.network import Network
 from bdnn.search import random_start
 from bdnn.solvers import Highs, choose_solver

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from bdnn import BDNNClassifier, Limits
-from bdnn.checker.rows import parse_rows
+from bdnn.checker.claims import parse_rows
 from bdnn.model_file import read_model
 from bdnn.model_file.data import describe_data, fingerprint, format_rows
 

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bdnn import limits
-from bdnn.encoding.scaling import Scaler
 from bdnn.errors import ModelError, ModelFileError
 from bdnn.model import Model
 from bdnn.model_file import ModelRecord, read_model, write_model
@@ -23,6 +22,7 @@ from bdnn.model_file.read import loads
 from bdnn.model_file.write import dumps
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
+from tests.encoding.encoders import make_encoder
 from tests.sentences import assert_one_sentence
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -49,14 +49,18 @@ def example(**changes):
     )
     model = {
         "network": network,
-        "encoder": Scaler("standard", np.array([0.1, 1e10]), np.array([3.0, 1e-10]), 2.0**-6),
+        "encoder": make_encoder([0.1, 1e10], [3.0, 1e-10], 2.0**-6, names=("größe", "重さ")),
         "classes": ("good", "bad"),
-        "names": ("größe", "重さ"),
     }
     model |= {key: changes.pop(key) for key in model if key in changes}
     record = {
         "settings": {"hidden": [2], "limits": {"seconds": math.inf}},
-        "result": {"loss": 2.0, "history": [[0.1, "start", math.inf, -math.inf]]},
+        "result": {
+            "loss": 2.0,
+            "bound": -math.inf,
+            "bound_origin": "nothing",
+            "history": [[0.1, "start", math.inf, -math.inf]],
+        },
         "extra": {"note": "ü\n\u2028\ud800"},
     }
     return ModelRecord(Model(**model), **{**record, **changes})
@@ -68,11 +72,9 @@ def assert_same(one, other):
     for name in ("weights", "thresholds"):
         for x, y in zip(getattr(a.network, name), getattr(b.network, name), strict=True):
             assert x.tobytes() == y.tobytes()
-    assert (a.encoder.kind, a.encoder.step) == (b.encoder.kind, b.encoder.step)
-    assert a.encoder.shift.tobytes() == b.encoder.shift.tobytes()
-    assert a.encoder.factor.tobytes() == b.encoder.factor.tobytes()
+    for name in ("columns", "numbers", "step", "scale", "header"):
+        assert repr(getattr(a.encoder, name)) == repr(getattr(b.encoder, name))
     assert list(map(repr, a.classes)) == list(map(repr, b.classes))
-    assert a.names == b.names
     for name in ("settings", "result", "extra"):
         assert getattr(one, name) == getattr(other, name)
 
@@ -117,9 +119,8 @@ def test_nothing_is_lost(weights, thresholds, shift, factor, classes, names, ext
     network = Network(shape, (np.array(weights).reshape(2, 2),), (np.array(thresholds),))
     record = example(
         network=network,
-        encoder=Scaler("minmax", np.array(shift), np.array(factor), 0.0),
+        encoder=make_encoder(shift, factor, 2.0**-20, names=names),
         classes=tuple(classes),
-        names=names,
         extra=extra,
     )
     assert_same(loads(dumps(record)), record)
@@ -190,7 +191,7 @@ def test_an_edited_number_is_noticed():
     refused(dumps(example()).replace('"loss": 2.0', '"loss": 1.0'), "was changed after")
 
 
-@pytest.mark.parametrize("version", [0, 3, 999, "1", None, True, [1], {}])
+@pytest.mark.parametrize("version", [0, 4, 999, "1", None, True, [1], {}])
 def test_other_versions_are_refused(version):
     refused(edited(lambda data: data.update(version=version)), "version .* of the model format")
 
@@ -215,64 +216,90 @@ def set_path(*path, value):
     return change
 
 
+LAYERS = ("network", "layers")
+FIRST = (*LAYERS, 0, "weights")
+NUMBER = ("encoder", "numbers", 0)
+COLUMN = ("encoder", "columns", 0)
 WRONG = [
-    *((("weights",), value) for value in (None, [], [[[1, 0]]], "x", {"0": 1}, [[1, 0], [0, 1]])),
-    (("weights", 0), [[1, 0], [0]]),
-    (("weights", 0), [[1, 0], [0, 2]]),
-    (("weights", 0), [[1, 0], [0, 0.5]]),
-    (("weights", 0), [[1, 0], [0, "1"]]),
-    (("weights", 0), [[1, 0], [0, None]]),
-    (("weights", 0), [[True, False], [False, True]]),
-    (("weights", 0), [[1, 0], [0, 10**30]]),
-    (("weights", 1), [[1, 0], [0, 1], [0, 0]]),
-    *((("thresholds",), value) for value in (None, [[0, 0]], [0, 0], [[0], [0]])),
-    (("thresholds", 0), [[0.5, 0.5]]),
-    (("architecture",), None),
-    (("architecture",), "2-2-2"),
-    (("architecture", "hidden"), [3]),
-    (("architecture", "hidden"), [0]),
-    (("architecture", "hidden"), [10**9]),
-    (("architecture", "hidden"), "2"),
-    (("architecture", "n_features"), 2.0),
-    (("architecture", "n_features"), -2),
-    (("architecture", "n_outputs"), True),
-    (("architecture", "n_outputs"), 3),
-    (("architecture", "weights"), ["ternary"]),
-    (("architecture", "weights"), ["ternary", "int:0"]),
-    (("architecture", "weights"), 5),
-    (("architecture", "thresholds"), "zero"),
-    (("architecture", "ties"), "last"),
-    (("architecture", "depth"), 2),
-    (("scaler",), None),
-    (("scaler", "kind"), "robust"),
-    (("scaler", "shift"), [0.0]),
-    (("scaler", "factor"), [[1.0], [1.0]]),
-    (("scaler", "factor"), [1.0, "1"]),
-    (("scaler", "factor"), [1.0, -1.0]),
-    (("scaler", "factor"), [1.0, 0.0]),
-    (("scaler", "step"), -1.0),
-    (("scaler", "step"), None),
-    (("scaler", "step"), "0.5"),
-    (("scaler", "step"), 0.1),
-    (("scaler", "step"), 5e-324),
-    (("architecture", "hidden"), [10**6]),
-    (("architecture", "hidden"), [2] * 40),
-    (("architecture", "hidden"), [2, None]),
-    (("classes",), None),
-    (("classes",), ["a", "a"]),
-    (("classes",), ["a", None]),
-    (("classes",), ["a", ["b"]]),
-    (("classes",), "ab"),
-    (("feature_names",), ["a"]),
-    (("feature_names",), ["a", 2]),
-    (("feature_names",), 5),
-    (("feature_names",), "ab"),
+    *((LAYERS, value) for value in (None, [], [[[1, 0]]], "x", {"0": 1}, [[1, 0], [0, 1]], [{}])),
+    (FIRST, [[1, 0], [0]]),
+    (FIRST, [[1, 0], [0, 2]]),
+    (FIRST, [[1, 0], [0, 0.5]]),
+    (FIRST, [[1, 0], [0, "1"]]),
+    (FIRST, [[1, 0], [0, None]]),
+    (FIRST, [[True, False], [False, True]]),
+    (FIRST, [[1, 0], [0, 10**30]]),
+    ((*LAYERS, 1, "weights"), [[1, 0], [0, 1], [0, 0]]),
+    *(
+        ((*LAYERS, 0, "thresholds"), value)
+        for value in (None, [[0, 0]], [0, 0], [[0], [0], [0]], [[0.5, 0.5]], [[0.5, 0.5]] * 2)
+    ),
+    (("network",), None),
+    (("network",), "2-2-2"),
+    (("network", "hidden"), [3]),
+    (("network", "hidden"), [0]),
+    (("network", "hidden"), [10**9]),
+    (("network", "hidden"), "2"),
+    (("network", "hidden"), [10**6]),
+    (("network", "hidden"), [2] * 40),
+    (("network", "hidden"), [2, None]),
+    (("network", "weights"), ["ternary"]),
+    (("network", "weights"), ["ternary", "int:0"]),
+    (("network", "weights"), 5),
+    (("network", "thresholds"), "zero"),
+    (("network", "ties"), "last"),
+    (("network", "activations"), ["other"]),
+    (("network", "activations"), ["step", "step"]),
+    (("network", "output"), "identity"),
+    (("network", "depth"), 2),
+    (("encoder",), None),
+    (("encoder", "scale"), "robust"),
+    (("encoder", "scale"), None),
+    (("encoder", "step"), -1.0),
+    (("encoder", "step"), None),
+    (("encoder", "step"), "0.5"),
+    (("encoder", "step"), 0.1),
+    (("encoder", "step"), 0),
+    (("encoder", "step"), 5e-324),
+    (("encoder", "header"), 1),
+    (("encoder", "numbers"), []),
+    (("encoder", "numbers"), [{}, {}]),
+    ((*NUMBER, "shift"), [0.0]),
+    ((*NUMBER, "factor"), "1"),
+    ((*NUMBER, "factor"), -1.0),
+    ((*NUMBER, "factor"), 0.0),
+    ((*NUMBER, "column"), 1),
+    ((*NUMBER, "column"), False),
+    ((*NUMBER, "column"), -2),
+    ((*NUMBER, "value"), "x"),
+    (("encoder", "columns"), None),
+    (("encoder", "columns"), []),
+    (("encoder", "columns"), ["a", "b"]),
+    (COLUMN, {"name": "a"}),
+    ((*COLUMN, "name"), 1),
+    ((*COLUMN, "kind"), "category"),
+    ((*COLUMN, "kind"), "date"),
+    ((*COLUMN, "fill"), "x"),
+    ((*COLUMN, "fill"), {"float": "inf"}),
+    (COLUMN, {"name": "a", "kind": "category", "values": [], "fill": None}),
+    (COLUMN, {"name": "a", "kind": "category", "values": ["x", "x"], "fill": None}),
+    (COLUMN, {"name": "a", "kind": "category", "values": ["x"], "fill": "y"}),
+    (COLUMN, {"name": "a", "kind": "category", "values": "xy", "fill": None}),
+    (COLUMN, {"name": "a", "kind": "number", "values": ["x"], "fill": None}),
+    (("outputs",), None),
+    (("outputs", "classes"), None),
+    (("outputs", "classes"), ["a", "a"]),
+    (("outputs", "classes"), ["a", None]),
+    (("outputs", "classes"), ["a", ["b"]]),
+    (("outputs", "classes"), "ab"),
+    (("outputs", "classes"), ["a", "b", "c"]),
+    (("outputs", "targets"), {"shift": [0], "factor": [1], "unit": [1]}),
     (("kind",), 3),
     (("kind",), "forest"),
     (("kind",), "regressor"),
-    (("classes",), ["a", "b", "c"]),
     (("settings",), []),
     (("result",), None),
+    (("result", "bound"), 3),
     (("extra",), "x"),
 ]
 
@@ -282,7 +309,7 @@ def test_content_that_makes_no_sense_is_refused(path, value):
     refused(edited(set_path(*path, value=value)), "makes no sense")
 
 
-@pytest.mark.parametrize("key", ["kind", "architecture", "weights", "scaler", "classes", "extra"])
+@pytest.mark.parametrize("key", ["kind", "encoder", "network", "outputs", "result", "extra"])
 def test_a_missing_part_is_refused(key):
     refused(edited(lambda data: data.pop(key)), "makes no sense")
 
@@ -326,7 +353,7 @@ def test_an_array_of_texts_is_no_array_of_numbers():
     """Made an array, these would take 40 GB."""
 
     def change(data):
-        data["thresholds"][0] = ["1"] * 100_000 + ["1" * 100_000]
+        data["network"]["layers"][0]["thresholds"] = ["1"] * 100_000 + ["1" * 100_000]
 
     refused(edited(change), "something else than numbers")
 

@@ -11,6 +11,7 @@ from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.network.activation import Activation
 from bdnn.network.architecture import Architecture
 from bdnn.network.expansion import from_twin, has_twin, to_twin, unrolled
+from bdnn.network.intervals import IntervalPass, sum_bounds
 from bdnn.network.network import Network
 from bdnn.problem.create import classification
 from tests.sentences import assert_one_sentence
@@ -88,6 +89,23 @@ def test_unrolled_networks_have_the_same_bits(data):
     assert np.array_equal(steps.outputs(X), network.outputs(X))
     assert np.array_equal(steps.scores(X), network.scores(X))
     assert np.array_equal(steps.predict(X), network.predict(X))
+
+
+@given(st.data())
+@settings(max_examples=100)
+def test_boxes_are_as_certain_unrolled_or_not(data):
+    network = data.draw(networks(integer_shapes))
+    low = data.draw(arrays((4, network.architecture.n_features), small_integers))
+    high = low + data.draw(arrays(low.shape, small_integers.map(abs)))
+    classes = network.predict(low)
+
+    def is_certain(one):
+        def sums(W):
+            return sum_bounds(W, low, high)
+
+        return IntervalPass(one, 1.0).is_certain(low, high, classes, sums)
+
+    assert np.array_equal(is_certain(network), is_certain(unrolled(network, "a test")))
 
 
 def test_continuous_weights_above_several_values_are_not_unrolled():

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from bdnn.problem.losses.overlaps import overlap_bound
+from bdnn.problem.regions import overlap_bound
 
 DISTANCES = {
     "linf": lambda d: np.abs(d).max(axis=-1),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bdnn.network.architecture import Architecture
 from bdnn.problem.create import classification
 from bdnn.problem.samples import equal_rows
-from tests.problems import random_problem, weighted
+from tests.problems import random_problem
 from tests.strategies import THRESHOLDS, WEIGHT_SETS, architectures, networks, samples
 
 SHAPE = Architecture.create(2, 2, hidden=(2,))
@@ -129,19 +129,6 @@ def test_a_network_without_mistakes_has_error_zero_exactly():
     weight = np.array([0.1, 0.2, 0.3, 0.7, 0.1])
     problem = merged([[0, 0], [0, 1], [1, 0], [1, 1], [2, 2]], [0] * 5, weight)
     assert problem.error(problem.constant_network()) == 0.0
-
-
-@pytest.mark.parametrize(
-    ("bound", "rounded"),
-    [(0.0, 0.0), (0.2, 2.0), (2.0, 2.0), (2.0 + 1e-8, 2.0), (-np.inf, -np.inf), (1.9999999, 2.0)],
-)
-def test_bounds_are_raised_to_what_the_loss_can_be(bound, rounded):
-    # Two outputs of one sample each way: losses are even.
-    whole = weighted(SHAPE, np.eye(2), [[2, 0], [0, 4]])
-    parts = weighted(SHAPE, np.eye(2), [[0.5, 0], [0, 1.0]])
-    assert whole.round_up(bound) == rounded
-    steps = 2 * bound
-    assert parts.round_up(bound) == (np.ceil(steps - 1e-6) / 2 if np.isfinite(bound) else bound)
 
 
 @given(st.lists(st.floats(min_value=1e-300, max_value=1e300), min_size=1, max_size=9))

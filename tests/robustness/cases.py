@@ -7,11 +7,11 @@ from itertools import product
 
 import numpy as np
 
-from bdnn.encoding.scaling import Scaler
 from bdnn.model import Model
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.robustness import Domain, PerturbationSet
+from tests.encoding.encoders import make_encoder
 
 NORMS = ("linf", "l1", "l2")
 WEIGHTS = ("ternary", "binary", "int:3", "continuous")
@@ -45,7 +45,7 @@ def random_network(rng, n_features, weights, activation="step"):
 
 
 def random_scaler(rng, n_features, step=0.125):
-    return Scaler("minmax", rng.normal(size=n_features), rng.uniform(0.3, 3.0, n_features), step)
+    return make_encoder(rng.normal(size=n_features), rng.uniform(0.3, 3.0, n_features), step)
 
 
 def unit_box(scaler):

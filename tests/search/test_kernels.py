@@ -9,12 +9,10 @@ from hypothesis import strategies as st
 
 from bdnn.search.kernels import (
     elementwise,
-    elementwise_reference,
     forward,
-    forward_reference,
+    intervals,
     line,
-    line_reference,
-    sorting,
+    reference,
 )
 from bdnn.search.objective import Objective
 from bdnn.search.state import SearchState
@@ -27,7 +25,7 @@ from tests.strategies import (
 )
 
 gains_on_grid = st.integers(-3, 3).map(float)
-PAIR = pytest.mark.parametrize("searches", [line, line_reference], ids=["compiled", "numpy"])
+PAIR = pytest.mark.parametrize("searches", [line, reference], ids=["compiled", "numpy"])
 
 
 @st.composite
@@ -85,9 +83,7 @@ def test_steps_stay_finite_whatever_the_inputs_are(searches, n_inputs):
 @settings(max_examples=60, deadline=None)
 def test_line_search_is_the_same_compiled(unit, boxed):
     limits = (-0.75, 1.25) if boxed else (-np.inf, np.inf)
-    assert line.line_search(*unit, *limits) == pytest.approx(
-        line_reference.line_search(*unit, *limits)
-    )
+    assert line.line_search(*unit, *limits) == pytest.approx(reference.line_search(*unit, *limits))
 
 
 @pytest.mark.parametrize("spread", ["normal", "cauchy", "integer", "one"])
@@ -106,11 +102,11 @@ def test_bins_are_as_exact_as_sorting(spread, boxed):
     for gains in (rng.integers(-2, 3, size).astype(float), np.where(draws["one"] > 0.3, 1.0, -1.0)):
         arguments = (draws[spread], direction, gains, 0.125, *limits)
         assert line.line_search(*arguments)[1:] == pytest.approx(
-            line_reference.line_search(*arguments)[1:], rel=1e-9, abs=1e-9
+            reference.line_search(*arguments)[1:], rel=1e-9, abs=1e-9
         )
         arguments = (draws[spread], gains, *limits)
         assert line.threshold_search(*arguments)[1:] == pytest.approx(
-            line_reference.threshold_search(*arguments)[1:], rel=1e-9, abs=1e-9
+            reference.threshold_search(*arguments)[1:], rel=1e-9, abs=1e-9
         )
 
 
@@ -132,7 +128,7 @@ def test_value_search_tries_every_value(unit, values):
     ascending = np.array(values, dtype=float)
     arguments = (sums, direction, gains, threshold, ascending[-1], ascending)
     found = line.value_search(*arguments)
-    assert found == pytest.approx(line_reference.value_search(*arguments))
+    assert found == pytest.approx(reference.value_search(*arguments))
 
 
 @given(
@@ -141,7 +137,7 @@ def test_value_search_tries_every_value(unit, values):
 @settings(max_examples=100, deadline=None)
 def test_bucket_sort_sorts(keys):
     values = np.array(keys, dtype=float)
-    order = sorting.sorted_order(values, len(values))
+    order = intervals.sorted_order(values, len(values))
     assert (values[order] == np.sort(values)).all()
     assert sorted(order) == list(range(len(values)))
 
@@ -150,7 +146,7 @@ def test_bucket_sort_sorts(keys):
 def test_bucket_sort_survives_clusters_and_heavy_tails(size):
     rng = np.random.default_rng(0)
     keys = np.concatenate((rng.standard_cauchy(size), 1e-6 * rng.normal(size=size), np.ones(size)))
-    order = sorting.sorted_order(keys, len(keys))
+    order = intervals.sorted_order(keys, len(keys))
     assert (np.diff(keys[order]) >= 0).all()
 
 
@@ -160,8 +156,9 @@ def test_sums_and_merits_are_the_same_compiled(m, n, data):
     H, w = data.draw(arrays((n, m), dyadic)), data.draw(arrays((n,), dyadic))
     gains = data.draw(arrays((m,), gains_on_grid))
     sums = line.combine(H, w, 0.5)
-    assert (sums == line_reference.combine(H, w, 0.5)).all()
-    assert line.merit_of(sums, 0.25, gains) == line_reference.merit_of(sums, 0.25, gains)
+    assert (sums == reference.combine(H, w, 0.5)).all()
+    unit = sums, np.array([0.25]), gains[None]
+    assert line.level_merit(*unit) == reference.level_merit(*unit)
 
 
 @given(st.integers(1, 40), st.data(), dyadic.filter(bool))
@@ -179,7 +176,7 @@ def test_elementwise_loops_are_the_same_compiled(m, data, number):
     ]:
         one, two = start.copy(), start.copy()
         ours = getattr(elementwise, name)(one, *arguments)
-        theirs = getattr(elementwise_reference, name)(two, *arguments)
+        theirs = getattr(reference, name)(two, *arguments)
         assert (ours, one.tolist()) == (theirs, two.tolist()), name
 
 
@@ -196,15 +193,15 @@ def test_forward_primitives_are_the_same_compiled(case, order, data):
     s, v = state.arrays, state.levels
     assert (v is None) == all(len(rule.values) == 2 for rule in problem.architecture.activations)
     compiled = [s.sums.copy(), s.level.copy(), s.cost.copy()]
-    forward_reference.refresh(s, v, 0)
+    reference.refresh(s, v, 0)
     for ours, theirs in zip(compiled, (s.sums, s.level, s.cost), strict=True):
         assert np.allclose(ours, theirs)
     unit = data.draw(st.integers(0, state.n_units - 1))
     k = int(np.searchsorted(s.unit_at, unit, side="right")) - 1
     gains = forward.unit_gains(s, v, k, unit)
     assert gains.shape == (problem.architecture.activation_of(k).n_thresholds, len(s.cost))
-    assert np.allclose(gains, forward_reference.unit_gains(s, v, k, unit))
-    for kernels in (forward, forward_reference):
+    assert np.allclose(gains, reference.unit_gains(s, v, k, unit))
+    for kernels in (forward, reference):
         H, picked = kernels.unit_task(s, v, k, unit)
         matters = (kernels.unit_gains(s, v, k, unit) != 0.0).any(axis=0)
         below = np.stack([_line(kernels, s, v, k, j) for j in range(s.widths[k])])
@@ -212,7 +209,7 @@ def test_forward_primitives_are_the_same_compiled(case, order, data):
         assert np.allclose(picked, gains[:, matters])
     s.thresholds[unit] += data.draw(dyadic)
     copy = s._replace(sums=s.sums.copy(), level=s.level.copy(), cost=s.cost.copy())
-    cost = forward_reference.commit(copy, v, k, unit)
+    cost = reference.commit(copy, v, k, unit)
     assert forward.commit(s, v, k, unit) == pytest.approx(cost)
     assert np.allclose(s.sums, copy.sums)
     assert (s.level == copy.level).all()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bdnn.clock import Slot
 from bdnn.network.activation import Activation
 from bdnn.search import descend, widen_margin
-from bdnn.search.kernels import line, line_reference
+from bdnn.search.kernels import line, reference
 from bdnn.search.starts import as_levels, of_steps
 from bdnn.search.starts.simple import linear_start, random_start
 from bdnn.search.starts.straight_through import straight_through
@@ -23,7 +23,7 @@ from tests.strategies import any_activation, architectures, problems_with_networ
 shapes = architectures(max_hidden=2, min_hidden=1, activation=any_activation).filter(
     lambda shape: shape.has_levels
 )
-PAIR = pytest.mark.parametrize("searches", [line, line_reference], ids=["compiled", "numpy"])
+PAIR = pytest.mark.parametrize("searches", [line, reference], ids=["compiled", "numpy"])
 
 
 @st.composite

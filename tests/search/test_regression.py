@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bdnn.clock import Slot
-from bdnn.search.kernels import split, split_reference
-from bdnn.search.regression.descent import build, kick, squared, sweep
-from bdnn.search.regression.refit import refit
-from bdnn.search.regression.state import RegressionState
+from bdnn.search.kernels import forward, reference, split
+from bdnn.search.refit import refit
+from bdnn.search.regression import build, kick, squared, sweep
+from bdnn.search.state import SearchState
 from tests.problems import regression_problem
 
-BOTH = pytest.mark.parametrize("kernels", [split, split_reference], ids=["compiled", "numpy"])
+BOTH = pytest.mark.parametrize("kernels", [split, reference], ids=["compiled", "numpy"])
 
 
 @st.composite
@@ -46,7 +46,7 @@ def test_the_best_split_is_that_of_brute_force(kernels, line):
     def gain_at(point):
         on = np.where(signs > 0, point > breaks, point < breaks)
         size, *sums = moments[on].sum(axis=0)
-        return split_reference.set_gain(np.array(sums), size, total, price, rules)
+        return reference.set_gain(np.array(sums), size, total, price, rules)
 
     ends = np.unique(np.clip(breaks, max(low, -99.0), min(high, 99.0)))
     points = np.concatenate([[ends[0] - 0.5], 0.5 * (ends[1:] + ends[:-1]), [ends[-1] + 0.5]])
@@ -103,17 +103,19 @@ def test_the_last_layer_is_fitted_exactly(kind):
 
 
 @pytest.mark.parametrize("kind", ["squared", "absolute"])
-def test_gains_of_lower_units_are_differences_of_losses(kind):
+@pytest.mark.parametrize("kernels", [forward, reference], ids=["compiled", "numpy"])
+def test_gains_of_units_are_differences_of_losses(kernels, kind):
     problem = regression_problem(
         7, n_samples=12, hidden=(3, 2), weights="continuous", kind=kind, n_outputs=2
     )
-    state = RegressionState(problem, build(problem, np.random.default_rng(0), slot=Slot()),
-                            np.random.default_rng(1))  # fmt: skip
-    gains = state.gains(0, 1)
+    state = SearchState(problem, build(problem, np.random.default_rng(0), slot=Slot()))
+    gains = kernels.unit_gains(state.arrays, None, 0, 1)
     losses = []
     for threshold in (1e9, -1e9):
-        state.set_unit(0, 1, state.weights[0][1], threshold)
-        losses.append(problem.value(state.network()))
+        state.arrays.thresholds[1] = threshold
+        kernels.commit(state.arrays, None, 0, 1)
+        losses.append(problem.value(state.to_network()))
+        assert state.cost + problem.loss.offset == pytest.approx(float(losses[-1]))
     assert gains.sum() == pytest.approx(losses[0] - losses[1])
 
 

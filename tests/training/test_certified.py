@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bdnn.clock import Slot
-from bdnn.encoding.scaling import Scaler
+from bdnn.constraints import Forbid, Sparsity
+from bdnn.encoding import Encoder
 from bdnn.errors import ModelError
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
+from bdnn.problem.create import constrain
 from bdnn.search.certified import _state, improve_worst_case, stumps
 from bdnn.search.kernels.certified import (
     anneal_tops,
@@ -34,7 +36,7 @@ def blobs(seed=0, n_samples=40, n_classes=2, **options):
     radius, norm = options.pop("radius", 0.1), options.pop("norm", "linf")
     weight = options.pop("sample_weight", None)
     shape = Architecture.create(2, n_classes, **{"hidden": (4,), **options})
-    scaler = Scaler.fit(X, "minmax", weights=shape.weights[0])
+    scaler = Encoder.fit(X, "minmax", weights=shape.weights[0])
     radii = np.broadcast_to(np.asarray(radius, dtype=float), (n_samples,))
     return certified_problem(shape, scaler, X, labels, radii, norm, weight)
 
@@ -114,7 +116,7 @@ def test_overlaps_are_given_up_and_nothing_else():
     X[1] = X[0]
     radius = np.full(20, 0.05)
     shape = problem.architecture
-    scaler = Scaler.fit(X, None, weights=shape.weights[0])
+    scaler = Encoder.fit(X, None, weights=shape.weights[0])
     problem = certified_problem(shape, scaler, X, problem.loss.labels, radius, "linf")
     _, result = Certified().train(problem, budget=Budget(20, seed=1))
     assert (result.loss, result.bound, result.bound_origin) == (1, 1, "overlapping balls")
@@ -159,6 +161,25 @@ def test_the_same_seed_gives_the_same_network():
         for _ in range(2)
     )
     assert all((a == b).all() for a, b in zip(one.weights, two.weights, strict=True))
+
+
+@pytest.mark.parametrize("weights", ["ternary", "continuous"])
+def test_moves_keep_terms_about_weights(weights):
+    problem = constrain(
+        blobs(radius=0.05, weights=weights), [Forbid(1), Sparsity(per_unit=(1, None), total=8)]
+    )
+    balls, rng = balls_of(problem.loss), np.random.default_rng(0)
+    network = improve_worst_case(
+        balls,
+        stumps(problem.architecture, balls, rng),
+        wanted=2.0,
+        sweeps=40,
+        slot=Slot(),
+        rng=rng,
+        terms=problem,
+    )
+    assert problem.is_feasible(network)
+    assert problem.value(network) < problem.value(problem.constant_network())
 
 
 def test_what_cannot_be_done_is_said():

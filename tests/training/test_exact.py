@@ -16,9 +16,8 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.create import classification
 from bdnn.solvers.base import AbstractSolver, Feature
-from bdnn.solvers.monitor import finish
 from bdnn.solvers.registry import SOLVERS, available_solvers
-from bdnn.solvers.result import Termination
+from bdnn.solvers.result import SolveResult, Termination
 from bdnn.training import Budget, Exact
 from bdnn.training.registry import METHODS, get_method
 from tests.problems import random_problem, xor
@@ -162,14 +161,9 @@ class Liar(AbstractSolver):
     distribution: ClassVar[str] = "no-such-distribution"
     features: ClassVar[frozenset[Feature]] = frozenset(Feature)
 
-    def _solve(self, program, limits, start, monitor):
-        return finish(
-            monitor,
-            self.termination,
-            solution=self.solution,
-            objective=self.objective,
-            bound=self.bound,
-            message="so I say",
+    def _solve(self, monitor, start):
+        return SolveResult(
+            self.termination, self.solution, self.objective, self.bound, 0.0, message="so I say"
         )
 
 

@@ -11,7 +11,7 @@ from bdnn.bounds import lower_bound
 from bdnn.bounds.previous import PreviousFit
 from bdnn.clock import Slot
 from bdnn.errors import ModelError
-from bdnn.mip.growth import GrowingModel
+from bdnn.mip.model import GrowingModel
 from bdnn.network.architecture import Architecture
 from bdnn.problem.bound import Bound, Condition
 from bdnn.problem.create import classification

@@ -17,12 +17,12 @@ from bdnn.mip import Robust
 from bdnn.network.activation import FloatArray
 from bdnn.network.network import Network
 from bdnn.training import Budget, DataSplitting, Exact, LocalSearch
-from bdnn.training.paper.splitting.batches import Sampler
+from bdnn.training.paper.clusters import Sampler
 from bdnn.training.robust import settled
 from tests.problems import random_problem, weighted, xor
 from tests.sentences import assert_one_sentence
 from tests.strategies import architectures, problems_with_networks
-from tests.training.paper.splitting.test_parts import clouds
+from tests.training.paper.test_clusters import clouds
 
 METHODS = {
     "local": LocalSearch(starts=2),

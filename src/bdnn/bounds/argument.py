@@ -1,4 +1,26 @@
-"""What every argument for a lower bound looks like, and how several are put together."""
+"""What every argument for a lower bound looks like, and how several are put together.
+
+To add a bound, write a frozen dataclass with the two methods of :class:`BoundArgument` in a file of
+its own; :class:`Irreducible` is the smallest example.
+
+* ``applies`` looks at shapes and sizes only: kind of loss, outputs, hidden units, weight set. It
+  says no where the argument is silent or would take too long, and never because of a term:
+  constraints only leave out networks and prices are never negative, so that a bound without them
+  holds with them.
+* ``bounds`` yields :class:`~bdnn.problem.bound.Bound` records, each better than the last. It looks
+  at ``slot.is_over()`` between pieces of bounded work, and ends where a bound meets ``upper``. What
+  is cut short yields what is proven by then, or nothing.
+* A bound is true to the last digit. Add and compare integers or fractions:
+  :func:`~bdnn.bounds.lattice.gains_of` writes what answers are worth as integers of one step. A
+  linear program may propose multipliers or a certificate, and integers then decide what these
+  prove. What is left to a solver goes through :func:`~bdnn.bounds.lattice.solver_bound`, which
+  states its margin and tolerance as the bound's condition.
+* ``origin`` names the argument in the user's words, for results and reports.
+
+If it takes no more than a second it joins ``FREE`` in :mod:`bdnn.bounds`; otherwise the method that
+gives it time names it. Tests: never above the optimum of ``tests/oracle.py``, equal to it where the
+argument is exact, and a broken certificate proves nothing.
+"""
 
 from __future__ import annotations
 
@@ -38,8 +60,27 @@ class BoundArgument(Protocol):
 
 
 @dataclass(frozen=True)
-class FirstOf:
-    """The first of several arguments that proves anything."""
+class Irreducible:
+    """What no function of the inputs avoids, whatever the network; each loss knows its own.
+
+    Samples with equal inputs and different classes or targets cost something with any answer, and
+    of balls of different classes that meet no classifier keeps both.
+    """
+
+    def applies(self, problem: Problem[Any]) -> bool:
+        """Tell that there always is one."""
+        del problem
+        return True
+
+    def bounds(self, problem: Problem[Any], slot: Slot, upper: Upper = math.inf) -> Iterator[Bound]:
+        """Yield it."""
+        del slot, upper
+        yield problem.irreducible
+
+
+@dataclass(frozen=True)
+class _Several:
+    """Some arguments, each with its part of the time that those before it have left."""
 
     arguments: Sequence[BoundArgument]
 
@@ -47,43 +88,37 @@ class FirstOf:
         """Tell whether any of them applies."""
         return any(argument.applies(problem) for argument in self.arguments)
 
+    def _each(self, problem: Problem[Any], slot: Slot, upper: Upper) -> Iterator[Iterator[Bound]]:
+        for number, argument in enumerate(self.arguments):
+            if argument.applies(problem):
+                part = slot.part(1.0 / (len(self.arguments) - number))
+                yield argument.bounds(problem, part, upper)
+
+
+@dataclass(frozen=True)
+class FirstOf(_Several):
+    """The first of several arguments that proves anything."""
+
     def bounds(self, problem: Problem[Any], slot: Slot, upper: Upper = math.inf) -> Iterator[Bound]:
         """Yield the bounds of the first one that has some."""
-        for argument, part in _shared(self.arguments, problem, slot):
-            has_any = False
-            for bound in argument.bounds(problem, part, upper):
-                has_any = True
-                yield bound
-            if has_any:
+        for found in self._each(problem, slot, upper):
+            for first in found:
+                yield first
+                yield from found
                 return
 
 
 @dataclass(frozen=True)
-class AllOf:
+class AllOf(_Several):
     """Several arguments one after the other, the simplest first."""
-
-    arguments: Sequence[BoundArgument]
-
-    def applies(self, problem: Problem[Any]) -> bool:
-        """Tell whether any of them applies."""
-        return any(argument.applies(problem) for argument in self.arguments)
 
     def bounds(self, problem: Problem[Any], slot: Slot, upper: Upper = math.inf) -> Iterator[Bound]:
         """Yield what is better than everything before."""
         best: Fraction | None = None
-        for argument, part in _shared(self.arguments, problem, slot):
-            for bound in argument.bounds(problem, part, upper):
+        for found in self._each(problem, slot, upper):
+            for bound in found:
                 if best is None or bound.value > best:
                     best = bound.value
                     yield bound
             if best is not None and best >= upper:
                 return
-
-
-def _shared(
-    arguments: Sequence[BoundArgument], problem: Problem[Any], slot: Slot
-) -> Iterator[tuple[BoundArgument, Slot]]:
-    """Arguments that apply, each with its part of the time that those before it have left."""
-    for number, argument in enumerate(arguments):
-        if argument.applies(problem):
-            yield argument, slot.part(1.0 / (len(arguments) - number))

@@ -32,8 +32,7 @@ from typing import Any
 import numpy as np
 
 from bdnn.bounds.argument import Upper
-from bdnn.bounds.gains import Mistakes, gains_of, mistakes_of
-from bdnn.bounds.lattice import lift
+from bdnn.bounds.lattice import Mistakes, gains_of, lift, mistakes_of
 from bdnn.bounds.master import Master
 from bdnn.bounds.rules import Rule, output_rules
 from bdnn.bounds.separation import Conflict, HalfSpace, MeetingHulls, Separator
@@ -48,6 +47,9 @@ from bdnn.solvers.base import AbstractSolver, Feature
 from bdnn.solvers.registry import get_solver
 from bdnn.solvers.result import Limits, Termination
 
+#: A threshold function, and units as half-spaces.
+Attained = tuple[Rule, list[HalfSpace]]
+
 _FEW_UNITS = (2, 3)
 _CONFLICTS_PER_UNIT = 20
 #: Costs of inputs that are given up are integers whose sum has so many bits.
@@ -59,14 +61,12 @@ _UNSAFE, _ONE = 1e-6, Fraction(1)
 
 
 @dataclass(frozen=True)
-class Benders:
-    """Combinatorial cuts for two classes and two or three hidden units of any weights.
+class ConflictArgument:
+    """What arguments by certified conflicts share.
 
     Parameters
     ----------
     seed : int
-    solver : str or AbstractSolver
-        Solver of the master problem.
     threads : int
         Threads of the solver.
     offer : callable, optional
@@ -74,9 +74,21 @@ class Benders:
     """
 
     seed: int = 0
-    solver: str | AbstractSolver = "cpsat"
     threads: int = 1
     offer: Callable[[Network], object] | None = None
+
+    def _attain(self, shape: Architecture, attained: Attained | None) -> None:
+        """Offer the network of units that attain the bound, where weights may be anything."""
+        if self.offer is None or attained is None or shape.n_outputs != 2 or len(shape.hidden) > 1:
+            return
+        if shape.thresholds == "neuron" and not any(w.integer for w in shape.weights):
+            rule, spaces = attained
+            self.offer(rule.network(shape, spaces))
+
+
+@dataclass(frozen=True)
+class Benders(ConflictArgument):
+    """Combinatorial cuts for two classes and two or three hidden units of any weights."""
 
     def applies(self, problem: Problem[Any]) -> bool:
         """Tell whether a few hidden steps in one layer decide between two classes."""
@@ -98,7 +110,7 @@ class Benders:
         if not len(mistakes.inputs):
             return
         base, unit = problem.irreducible.value, 2 * gains.step
-        engine = get_solver(self.solver, threads=self.threads, seed=self.seed)
+        engine = get_solver("cpsat", threads=self.threads, seed=self.seed)
         rules = output_rules(problem.architecture)
         search = CutSearch(problem.inputs, mistakes, rules, engine, self.seed)
         most = math.inf if math.isinf(upper) else math.floor((Fraction(upper) - base) / unit)
@@ -107,34 +119,15 @@ class Benders:
                 base + unit * level,
                 f"combinatorial Benders cuts, {len(search.conflicts)} certified conflicts",
             )
-        if search.attained is not None and self.offer is not None and is_free(problem.architecture):
-            rule, spaces = search.attained
-            self.offer(rule.network(problem.architecture, spaces))
-
-
-def is_free(shape: Architecture) -> bool:
-    """Tell whether a network may have any weights in [-1, 1] and any thresholds."""
-    return shape.thresholds == "neuron" and not any(w.integer for w in shape.weights)
+        self._attain(problem.architecture, search.attained)
 
 
 class CutSearch:
     """The conflicts of one output's inputs, its master problems and what they prove.
 
-    Parameters
-    ----------
-    inputs : array of shape (n_inputs, n_features)
-    mistakes : Mistakes
-    rules : threshold functions the output may be
-    engine : AbstractSolver
-        Solver of the master problem.
-    seed : int
-
-    Attributes
-    ----------
-    conflicts : list of Conflict
-        Certified ones; their members are numbers of ``mistakes.inputs``.
-    attained : (Rule, list of HalfSpace) or None
-        Units with which the output costs no more than the last level.
+    The output is one of several rules, and costs at least ``level``. ``conflicts`` are certified
+    ones, whose members are numbers of ``mistakes.inputs``, and ``attained`` are units with which
+    the output costs no more than the level, if there are.
     """
 
     def __init__(
@@ -151,7 +144,8 @@ class CutSearch:
         self.separator = Separator(inputs[mistakes.inputs])
         self.masters = [Master(rule, self.wanted, self.costs) for rule in rules]
         self.conflicts: list[Conflict] = []
-        self.attained: tuple[Rule, list[HalfSpace]] | None = None
+        self.level = 0
+        self.attained: Attained | None = None
         self._is_raised = self.n_units > 1 and int(self.costs.sum()) <= _RAISED
         self._rng = np.random.default_rng(seed)
         self._gives_up = False
@@ -161,14 +155,13 @@ class CutSearch:
 
         Levels above ``most`` are of no interest.
         """
-        best = 0
-        while not (self._gives_up or best >= most or slot.is_over()):
+        while not (self._gives_up or self.level >= most or slot.is_over()):
             master = min(self.masters, key=lambda one: one.bound)
             solution = self._solve(master, slot, most)
             level = min(one.bound for one in self.masters)
-            if level > best:
-                best = level
-                yield best
+            if level > self.level:
+                self.level = level
+                yield level
             if solution is None or master.bound > level:
                 continue
             needs = master.needs(solution, self._rng.permutation(self.n_units))

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from bdnn.bounds.argument import Upper
-from bdnn.bounds.gains import Integers, gains_of
+from bdnn.bounds.lattice import Integers, gains_of
 from bdnn.clock import Slot
 from bdnn.network.activation import FloatArray, weighted_sums
-from bdnn.network.architecture import Architecture
+from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.problem.bound import Bound
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
@@ -28,6 +28,20 @@ from bdnn.problem.problem import Problem
 _LARGEST_TABLE = 30_000_000
 _CHUNK = 2_000_000
 _IMPOSSIBLE = 2**62
+
+
+def n_weight_vectors(kind: WeightSet, n_features: int) -> int:
+    """Number of weight vectors of a unit, one of every pair of negatives."""
+    return int(len(kind.values) ** n_features + 1) // 2
+
+
+def weight_vectors(kind: WeightSet, n_features: int, size: int) -> Iterator[FloatArray]:
+    """List one weight vector of every pair of negatives, so many at a time."""
+    # Values descend, so the first half of the list has one of every pair.
+    vectors = product(kind.values[::-1], repeat=n_features)
+    half = islice(vectors, n_weight_vectors(kind, n_features))
+    while len(W := np.array(list(islice(half, size)))):
+        yield W
 
 
 def is_one_plane(shape: Architecture) -> bool:
@@ -55,14 +69,10 @@ class Enumeration:
         """Yield the bound once the list is complete."""
         del upper
         shape, gains = problem.architecture, gains_of(problem.loss)
-        values = shape.weights[0].values
         size = max(1, _CHUNK // max(1, gains.values.size))
-        # Values descend, so the first half of the list has one of every pair of negatives.
-        half = len(values) ** shape.n_features // 2 + 1
-        vectors = islice(product(values[::-1], repeat=shape.n_features), half)
         shared = bool(shape.hidden)
         best = np.full(1 if shared else shape.n_outputs, -_IMPOSSIBLE)
-        while len(W := np.array(list(islice(vectors, size)))):
+        for W in weight_vectors(shape.weights[0], shape.n_features, size):
             if slot.is_over():
                 return
             found = _split_gains(weighted_sums(problem.inputs, W), gains.values, either=shared)

@@ -17,7 +17,7 @@ value is the least cost itself once no conflict is violated: the master problem 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -25,14 +25,13 @@ from typing import Any
 import numpy as np
 
 from bdnn.bounds.argument import Upper
-from bdnn.bounds.benders import BITS, CutSearch, is_free
+from bdnn.bounds.benders import BITS, ConflictArgument, CutSearch
 from bdnn.bounds.enumeration import is_one_plane
-from bdnn.bounds.gains import Integers, gains_of, mistakes_of
+from bdnn.bounds.lattice import Integers, gains_of, mistakes_of
 from bdnn.bounds.rules import threshold_rules
-from bdnn.bounds.separation import Conflict, HalfSpace
+from bdnn.bounds.separation import Conflict
 from bdnn.clock import Slot
 from bdnn.network.activation import FloatArray
-from bdnn.network.network import Network
 from bdnn.problem.bound import Bound
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
@@ -51,21 +50,8 @@ _LARGEST_TABLE = 200_000
 
 
 @dataclass(frozen=True)
-class HalfSpaces:
-    """Conflicts of every output.
-
-    Parameters
-    ----------
-    seed : int
-    threads : int
-        Threads of the solver.
-    offer : callable, optional
-        Called with a network that attains the bound, if there is one with the weights asked for.
-    """
-
-    seed: int = 0
-    threads: int = 1
-    offer: Callable[[Network], object] | None = None
+class HalfSpaces(ConflictArgument):
+    """Conflicts of every output."""
 
     def applies(self, problem: Problem[Any]) -> bool:
         """Tell whether every output is a half-space of not too many inputs."""
@@ -87,17 +73,15 @@ class HalfSpaces:
             levels = sum(output.copies * output.level for output in outputs)
             return Bound(value + gains.step * levels, "half-space certificates")
 
-        for stage in (_Output.pack, _Output.cover):
+        for stage in (_Output.pack, _Output.levels):
             for number, output in enumerate(outputs):
                 for _ in stage(output, slot.part(1.0 / (len(outputs) - number))):
                     found = total()
                     yield found
                     if found.value >= upper:
                         return
-        shape = problem.architecture
-        has_network = is_free(shape) and shape.n_outputs == 2 and len(shape.hidden) <= 1
-        if self.offer is not None and has_network and len(outputs) == 1 and outputs[0].space:
-            self.offer(threshold_rules(1)[0].network(shape, [outputs[0].space]))
+        if len(outputs) == 1:
+            self._attain(problem.architecture, outputs[0].attained)
 
     def _outputs(self, inputs: FloatArray, gains: Integers) -> list[_Output]:
         """One for each pair of outputs that are each other's opposite, and so are half-spaces."""
@@ -111,7 +95,7 @@ class HalfSpaces:
         return found
 
 
-class _Output:
+class _Output(CutSearch):
     """One output, or several that cost the same, and what is proven of it."""
 
     def __init__(self, inputs: FloatArray, gains: Integers, seed: int, threads: int) -> None:
@@ -119,33 +103,16 @@ class _Output:
         mistakes = mistakes_of(gains)
         name = "highs" if int(mistakes.costs.sum()) <= _KEPT_APART else "cpsat"
         engine = get_solver(name, threads=threads, seed=seed)
-        self.search = CutSearch(inputs, mistakes, threshold_rules(1), engine, seed)
-        self.level = 0
-        self._rng = np.random.default_rng(seed)
-
-    @property
-    def space(self) -> HalfSpace | None:
-        """A half-space that costs no more than the level, if one is known."""
-        return None if self.search.attained is None else self.search.attained[1][0]
-
-    def cover(self, slot: Slot) -> Iterator[int]:
-        """Yield better levels by the cheapest sets of inputs that meet all conflicts."""
-        for level in self.search.levels(slot):
-            if level > self.level:
-                self.level = level
-                yield level
+        super().__init__(inputs, mistakes, threshold_rules(1), engine, seed)
 
     def pack(self, slot: Slot) -> Iterator[int]:
         """Yield better levels by fractional packings, until no conflict is violated."""
-        search = self.search
-        hulls = search.separator.hulls(
-            np.flatnonzero(search.wanted), np.flatnonzero(~search.wanted)
-        )
+        hulls = self.separator.hulls(np.flatnonzero(self.wanted), np.flatnonzero(~self.wanted))
         if hulls is None:
             return
-        n_inputs, none = len(search.costs), np.zeros(len(search.costs), dtype=bool)
+        n_inputs, none = len(self.costs), np.zeros(len(self.costs), dtype=bool)
         program = GrowingProgram()
-        program.add_rows(np.zeros((n_inputs, 0)), search.costs.astype(float))
+        program.add_rows(np.zeros((n_inputs, 0)), self.costs.astype(float))
         x = np.zeros(n_inputs)
         while not slot.is_over():
             found: list[Conflict] = []
@@ -156,17 +123,17 @@ class _Output:
                 if x[members].sum() > 1.0 - _NEGLIGIBLE or slot.is_over():
                     break
                 used[members] += 1.0
-                if conflict not in found and search.separator.certify(conflict):
+                if conflict not in found and self.separator.certify(conflict):
                     found.append(conflict)
             if not found:
                 return
-            search.conflicts += found
+            self.conflicts += found
             program.add_variables(
                 -np.ones(len(found)), np.full(len(found), np.inf), _marks(found, n_inputs)
             )
             vertex = program.solve()
             x = vertex.row_prices
-            level = packed(search.conflicts, vertex.variables, search.costs)
+            level = packed(self.conflicts, vertex.variables, self.costs)
             if level > self.level:
                 self.level = level
                 yield level

@@ -1,18 +1,71 @@
-"""Bounds that were computed in floats, as fractions: multiples of a step where that is safe."""
+"""Losses as whole multiples of a step: gains to add up in integers, and floats made exact.
+
+What answers are worth is written as integers that compiled code and solvers can add up. Bounds that
+a solver has computed in floats become multiples of the step where that is safe.
+"""
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from bdnn.network.activation import BoolArray
 from bdnn.problem.bound import Bound, Condition
+from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
+
+Integers = NDArray[np.int64]
 
 # What solvers are off by at most, in units of a sample's weight and relative to a thousand of them.
 _ROUNDING = Fraction(1, 10**6)
 # Part of a step beyond which nobody can tell which multiple a float stands for.
 _SAFE = Fraction(1, 100)
+
+
+class Gains(NamedTuple):
+    """What being on is worth to every output at every input, in multiples of a step.
+
+    With ``mistakes`` the sum of ``abs(values)`` where an output is not what is cheaper, the loss is
+    what is irreducible plus at least ``step * mistakes``, and no more where this ``is_exact``.
+    """
+
+    values: Integers
+    step: Fraction
+    is_exact: bool
+
+
+class Mistakes(NamedTuple):
+    """What one output should be at the inputs where it matters, and what a mistake costs there."""
+
+    inputs: Integers
+    wanted: BoolArray
+    costs: Integers
+
+
+def gains_of(loss: OutputLoss, *, bits: int = 62) -> Gains:
+    """Write gains as integers whose sizes add up to so many bits.
+
+    Where weights have too many digits gains are rounded towards 0, and bounds stay true.
+    """
+    exact = loss.counts - loss.counts_on
+    sizes = [abs(int(value)) for value in exact.ravel()]
+    shared = math.gcd(*sizes) or 1
+    places = max(0, (sum(sizes) // shared).bit_length() - bits)
+    unit = shared << places
+    is_exact = not any(size % unit for size in sizes)
+    rounded = [size // unit for size in sizes]
+    values = np.array(rounded, dtype=np.int64).reshape(exact.shape)
+    return Gains(np.where(exact > 0, values, -values), unit * loss.grain, is_exact)
+
+
+def mistakes_of(gains: Integers) -> Mistakes:
+    """Leave out the inputs at which an output may be what it likes."""
+    inputs = np.flatnonzero(gains)
+    return Mistakes(inputs, gains[inputs] > 0, np.abs(gains[inputs]))
 
 
 def lift(value: float, step: Fraction, base: Fraction = Fraction(0)) -> Fraction | None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from bdnn.bounds.argument import Upper
-from bdnn.bounds.gains import Integers, gains_of
+from bdnn.bounds.lattice import Integers, gains_of
 from bdnn.clock import Slot
 from bdnn.network.activation import FloatArray
 from bdnn.problem.bound import Bound

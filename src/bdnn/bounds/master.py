@@ -33,13 +33,7 @@ from bdnn.program import IndexArray, Program
 class Master:
     """The master problem of one threshold function.
 
-    Parameters
-    ----------
-    rule : Rule
-    wanted : array of bool, one per input
-        Whether the output should be 1.
-    costs : array of int, one per input
-        What giving up an input costs.
+    ``wanted`` tells where the output should be 1, ``costs`` what giving up an input costs.
     """
 
     def __init__(self, rule: Rule, wanted: BoolArray, costs: NDArray[np.int64]) -> None:
@@ -107,14 +101,9 @@ class Master:
         return program
 
     def needs(self, solution: FloatArray, order: NDArray[np.int64]) -> BoolArray:
-        """Which input needs its value at which unit, as few as the clauses allow.
+        """Which input needs its value at which unit in a solution, as few as the clauses allow.
 
-        Parameters
-        ----------
-        solution : array
-            A point of the program.
-        order : array of unit numbers
-            Units in the order in which they are relieved of what they need not do.
+        Units are relieved in the given order of what they need not do.
         """
         values = solution > 0.5
         kept = ~values[: len(self.wanted)]

@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
+from bdnn.bounds import FREE
 from bdnn.bounds.argument import Upper
-from bdnn.bounds.free import FREE
 from bdnn.clock import Slot
 from bdnn.network.network import Network
 from bdnn.problem.bound import Bound, Condition

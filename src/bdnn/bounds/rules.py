@@ -73,12 +73,8 @@ class Rule:
 def threshold_rules(n_units: int, limit: int = LARGEST_WEIGHT) -> list[Rule]:
     """All monotone threshold functions of all units, one for each order of them.
 
-    Parameters
-    ----------
-    n_units : int
-        At most four, unless few weights are all there are.
-    limit : int
-        Largest integer weight; from ``LARGEST_WEIGHT`` on there are no more functions.
+    There are at most four units, unless weights have a small limit; from ``LARGEST_WEIGHT`` on
+    there are no more functions.
     """
     rules: dict[tuple[Units, ...], Rule] = {}
     largest = min(limit, LARGEST_WEIGHT)

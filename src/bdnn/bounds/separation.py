@@ -45,12 +45,7 @@ class Conflict(NamedTuple):
 
 
 class Separator:
-    """Separability of sets of given inputs.
-
-    Parameters
-    ----------
-    inputs : array of shape (n_inputs, n_features)
-    """
+    """Separability of sets of given inputs."""
 
     def __init__(self, inputs: FloatArray) -> None:
         self.inputs = inputs
@@ -181,11 +176,6 @@ class MeetingHulls:
 
     Every change continues from the vertex at hand, so that a further conflict takes a few steps of
     the simplex method.
-
-    Parameters
-    ----------
-    points : array of shape (n_inputs, n_features)
-    on, off : arrays of input numbers
     """
 
     def __init__(self, points: FloatArray, on: Indices, off: Indices) -> None:
@@ -208,14 +198,8 @@ class MeetingHulls:
     def conflict(self, costs: FloatArray, spare: BoolArray, rng: np.random.Generator) -> Conflict:
         """Propose a conflict of small cost.
 
-        Parameters
-        ----------
-        costs : array of shape (n_inputs,)
-        spare : array of bool, one per input
-            Of the inputs marked here none can be left out, whatever takes its place among the
-            others.
-        rng : numpy.random.Generator
-            Decides in which order inputs are tried.
+        Of the inputs marked as ``spare``, which are tried in random order, none can be left out,
+        whatever takes its place among the others.
         """
         self._minimise(costs)
         used = self._used()

@@ -5,12 +5,10 @@ package it imports nothing but the errors and the limits. The rest of the packag
 reading of files and its exact repetition of guarantees.
 """
 
-from bdnn.checker.claims import Claim, Verdict
-from bdnn.checker.data_claims import training_samples
-from bdnn.checker.deadline import Deadline
+from bdnn.checker.claims import Claim, Deadline, Verdict
 from bdnn.checker.model import CheckedModel, read_model
 from bdnn.checker.report import check_model
-from bdnn.checker.samples import Samples, make_samples
+from bdnn.checker.samples import Samples, make_samples, training_samples
 from bdnn.checker.table import read_csv
 
 __all__ = [

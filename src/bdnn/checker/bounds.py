@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-from bdnn.checker.deadline import Deadline, OutOfTimeError
+from bdnn.checker.claims import Deadline, OutOfTimeError
 from bdnn.checker.evaluation import Evaluation, Point
 
 # Beyond this many numbers, finding lines takes more time and memory than they are worth.

@@ -14,8 +14,9 @@ from fractions import Fraction
 from itertools import combinations_with_replacement, product
 
 from bdnn.checker.bounds import Masses
-from bdnn.checker.deadline import Deadline
-from bdnn.checker.model import CheckedModel, set_complaint
+from bdnn.checker.claims import Deadline
+from bdnn.checker.layers import set_complaint
+from bdnn.checker.model import CheckedModel
 
 _MOST_WEIGHTS = 200_000
 _MOST_SUMS = 5_000_000

@@ -15,8 +15,9 @@ from fractions import Fraction
 from functools import reduce
 from operator import add, mul
 
-from bdnn.checker.deadline import Deadline
-from bdnn.checker.model import Classifier, Layer, Number
+from bdnn.checker.claims import Deadline
+from bdnn.checker.layers import Layer, Number
+from bdnn.checker.model import Classifier
 from bdnn.checker.samples import Row
 
 #: Scaled inputs as little-endian doubles.
@@ -109,7 +110,7 @@ def evaluate(
 
 def scaled(model: Classifier, row: Sequence[float]) -> Row:
     """Scale a row, in double arithmetic as the format defines it."""
-    if model.scale_kind is None:
+    if not model.step:
         return tuple(row)
     return tuple(scaled_feature(model, j, value) for j, value in enumerate(row))
 
@@ -119,7 +120,7 @@ def scaled_feature(model: Classifier, j: int, value: float) -> float:
     number = (value - model.shift[j]) * model.factor[j]
     number = min(max(number, -_LIMIT), _LIMIT)
     # The step is a power of two, so that nothing but `round` rounds.
-    return round(number / model.step) * model.step if model.step else number
+    return round(number / model.step) * model.step
 
 
 class Evaluator:

@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from bdnn import limits
-from bdnn.checker.deadline import Deadline
+from bdnn.checker.claims import Deadline
 from bdnn.checker.evaluation import Evaluator, scaled, scaled_feature
 from bdnn.checker.intervals import BoxNetwork
 from bdnn.checker.model import Classifier
@@ -122,7 +122,7 @@ class Guarantee:
 
     def seen(self, j: int, value: float) -> float:
         """What the network sees of a raw value."""
-        return value if self.model.scale_kind is None else scaled_feature(self.model, j, value)
+        return scaled_feature(self.model, j, value) if self.model.step else value
 
     def ends(self, row: Row) -> list[tuple[float, float]]:
         """Smallest and largest double of every feature."""
@@ -169,7 +169,7 @@ class _Around:
         self._raw = [Fraction(x) for x in row]
         self._current = [guarantee.coordinate(j, x) for j, x in enumerate(row)]
         self._centre = self._raw
-        if model.scale_kind is not None:
+        if model.step:
             exact = (
                 (x - Fraction(b)) * Fraction(f)
                 for x, b, f in zip(self._raw, model.shift, model.factor, strict=True)
@@ -208,7 +208,7 @@ class _Around:
                 moves.append(abs(nearest - self._raw[j]) * self.weight[j])
             else:
                 distance = abs(nearest * (step or 1) - self._centre[j])
-                if self.model.scale_kind is not None:
+                if step:
                     distance -= step / 2 + _SCALING_ERROR * (abs(self._centre[j]) + distance)
                 moves.append(max(Fraction(0), distance) / self._unit[j])
         return not self.ball.holds(moves)

@@ -14,7 +14,8 @@ from fractions import Fraction
 from itertools import product
 
 from bdnn.checker.evaluation import Evaluator
-from bdnn.checker.model import Classifier, Layer
+from bdnn.checker.layers import Layer
+from bdnn.checker.model import Classifier
 
 #: Least and largest input, as whole multiples of a unit.
 Box = list[tuple[int, int]]

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bdnn.checker.claims import Verdict
-from bdnn.checker.deadline import Deadline
+from bdnn.checker.claims import Deadline, Verdict, key_of, parse_rows, place, shown
 from bdnn.checker.evaluation import Evaluation
 from bdnn.checker.model import CheckedModel
-from bdnn.checker.rows import parse_rows
 from bdnn.checker.samples import Samples
-from bdnn.checker.statements import key_of, place, shown
 
 
 class PromiseError(Exception):
@@ -77,7 +74,7 @@ class Known:
         names = self.samples.names
         require(wanted in names, f"the data have no feature {shown(wanted)}")
         j = names.index(wanted)
-        stated = self.model.content.get("feature_names")
+        stated = self.model.names
         is_same = stated is None or stated[j] == wanted
         require(is_same, f"{shown(wanted)} is another feature of the data than of the file")
         return j

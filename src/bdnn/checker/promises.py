@@ -7,29 +7,27 @@ one that cannot be read makes the file one that cannot be checked.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from fractions import Fraction
+from typing import Any, get_args
 
-from bdnn.checker import constraints, training_promises
-from bdnn.checker.claims import Claim, claimed, proven
-from bdnn.checker.deadline import OutOfTimeError
-from bdnn.checker.known import Known, PromiseError
-from bdnn.checker.statements import shown
+from bdnn.checker.claims import (
+    Claim,
+    OutOfTimeError,
+    claimed,
+    exact,
+    number_text,
+    place,
+    proven,
+    shown,
+)
+from bdnn.checker.guarantee import Ball, Guarantee, Norm, Units
+from bdnn.checker.intervals import is_too_large
+from bdnn.checker.known import Known, PromiseError, require
+from bdnn.checker.layers import Number
 from bdnn.errors import ModelFileError
 
-# What holds, in words; a problem says why it does not, or why nobody knows.
-_Check = Callable[[Known, dict[str, Any]], str]
-
-_KINDS: dict[str, _Check] = {
-    "count": constraints.check_count,
-    "error": training_promises.check_error,
-    "monotone": constraints.check_monotone,
-    "parity": training_promises.check_parity,
-    "radius": training_promises.check_radius,
-    "right": training_promises.check_right,
-    "sparsity": constraints.check_sparsity,
-    "unused": constraints.check_unused,
-    "weight": constraints.check_weight,
-}
+# Shares are promised as doubles.
+_ROUNDING = Fraction(1, 10**9)
 
 
 def check_promises(known: Known) -> list[Claim]:
@@ -56,3 +54,183 @@ def _check(known: Known, number: int, promise: dict[str, Any]) -> Claim:
             f"promise {number} of the model file ({kind}) cannot be read ({error}): save the "
             "model again."
         ) from error
+
+
+def _count(known: Known, promise: dict[str, Any]) -> str:
+    """At most so many weights, units or features: one limit, or one per layer."""
+    layers = [
+        [[1 if w else 0 for w in row] for row in layer.weights] for layer in known.model.layers
+    ]
+    counts = {
+        "per_unit": [max(map(sum, rows)) for rows in layers],
+        "per_layer": [sum(map(sum, rows)) for rows in layers],
+        "total": [sum(sum(map(sum, rows)) for rows in layers)],
+        "features": [sum(map(max, zip(*layers[0], strict=True)))],
+        "units": [sum(sum(map(max, zip(*rows, strict=True))) for rows in layers[1:])],
+    }
+    used, limits = counts[str(promise["what"])], promise["at_most"]
+    if not isinstance(limits, list):
+        raise ValueError("the limits are no list")
+    limits = [None if limit is None else exact(limit) for limit in limits]
+    require(len(limits) == len(used), f"{len(limits)} limits for {len(used)} layers")
+    words = ", ".join("any" if limit is None else number_text(limit) for limit in limits)
+    detail = f"{promise['what']}: {', '.join(map(str, used))}, promised {words}"
+    require(all(limit is None or n <= limit for n, limit in zip(used, limits, strict=True)), detail)
+    return detail
+
+
+def _sparsity(known: Known, promise: dict[str, Any]) -> str:
+    """Units of a layer with few weights that are not 0."""
+    number, limit = place(promise.get("layer", 1)), exact(promise["at_most"])
+    layers = known.model.layers
+    require(1 <= number <= len(layers), f"there is no layer {number}")
+    most = max(sum(1 for w in row if w) for row in layers[number - 1].weights)
+    detail = f"at most {most} weights of a unit are not 0, promised {number_text(limit)}"
+    require(most <= limit, detail)
+    return detail
+
+
+def _unused(known: Known, promise: dict[str, Any]) -> str:
+    """Features that no unit looks at."""
+    if not isinstance(promise["features"], list):
+        raise ValueError("the features are no list")
+    places = [known.feature(feature) for feature in promise["features"]]
+    for j in places:
+        has_weight = any(row[j] for row in known.model.layers[0].weights)
+        require(not has_weight, f"{known.name(j)} has a weight")
+    return f"{len(places)} features have no weight"
+
+
+def _weight(known: Known, promise: dict[str, Any]) -> str:
+    """One weight has a value."""
+    k, unit, j = (place(promise[key]) for key in ("layer", "unit", "input"))
+    layers, value = known.model.layers, exact(promise["value"])
+    exists = k < len(layers) and unit < len(layers[k].weights) and j < len(layers[k].weights[0])
+    require(exists, "there is no such weight")
+    weight = layers[k].weights[unit][j]
+    require(Fraction(weight) == value, f"the weight is {weight:g}")
+    return f"the weight is {weight:g}"
+
+
+def _monotone(known: Known, promise: dict[str, Any]) -> str:
+    """No path of weights from a feature to an output has the wrong sign."""
+    feature, output = known.feature(promise["feature"]), known.output(promise["class"])
+    sign = exact(promise["sign"])
+    require(sign in (1, -1), "the sign is neither 1 nor -1")
+    signs = [{_sign(row[feature])} - {0} for row in known.model.layers[0].weights]
+    for layer in known.model.layers[1:]:
+        signs = [
+            {_sign(w) * s for w, reached in zip(row, signs, strict=True) for s in reached} - {0}
+            for row in layer.weights
+        ]
+    for o, reached in enumerate(signs):
+        is_wrong = (-sign if o == output else sign) in reached
+        require(not is_wrong, f"a path of the wrong sign leads to output {o}")
+    return f"by all paths from {known.name(feature)}"
+
+
+def _sign(weight: Number) -> int:
+    return (weight > 0) - (weight < 0)
+
+
+def _error(known: Known, promise: dict[str, Any]) -> str:
+    """Share of wrong answers, of all training samples or of those of one class."""
+    limit, label = exact(promise["at_most"]), promise.get("class")
+    output = None if label is None else known.output(label)
+    samples, found = known.training()
+    is_wrong = [
+        winner != c
+        for winner, c in zip(found.winners, samples.classes, strict=True)
+        if output is None or c == output
+    ]
+    require(len(is_wrong) > 0, "it is about no rows")
+    wrong, n_rows = sum(is_wrong), len(is_wrong)
+    detail = f"{wrong} of {n_rows} wrong, promised {number_text(limit)}"
+    require(Fraction(wrong, n_rows) <= limit, detail)
+    return detail
+
+
+def _parity(known: Known, promise: dict[str, Any]) -> str:
+    """Shares of a class differ little between the values of a feature."""
+    if promise.get("feature") is None:
+        raise PromiseError("claimed", "the groups are not in the file")
+    limit, output = exact(promise["at_most"]), known.output(promise["class"])
+    only_own = promise["only_own"]
+    if type(only_own) is not bool:
+        raise ValueError("only_own is neither true nor false")
+    samples, found = known.training()
+    feature = known.feature(promise["feature"])
+    shares: dict[float, list[int]] = {}
+    for row, c, winner in zip(samples.rows(), samples.classes, found.winners, strict=True):
+        if c == output or not only_own:
+            shares.setdefault(row[feature], []).append(int(winner == output))
+    require(len(shares) > 0, "it is about no rows")
+    rates = [Fraction(sum(hits), len(hits)) for hits in shares.values()]
+    gap = max(rates) - min(rates)
+    detail = f"shares differ by {number_text(gap)}, promised {number_text(limit)}"
+    require(gap <= limit + _ROUNDING, detail)
+    return detail
+
+
+def _right(known: Known, promise: dict[str, Any]) -> str:
+    """Some training rows get exactly their own output."""
+    rows = known.rows(promise["rows"] or "")
+    samples, found = known.training()
+    wrong = 0
+    for i in rows:
+        outputs = found.outputs[found.numbers[i]]
+        wrong += [o for o, on in enumerate(outputs) if on] != [samples.classes[i]]
+    detail = f"{len(rows) - wrong} of {len(rows)} rows are right"
+    require(not wrong, detail)
+    return detail
+
+
+def _radius(known: Known, promise: dict[str, Any]) -> str:
+    """No input within a distance of a training sample changes its class.
+
+    The promise has ``radius``, ``norm`` (``linf`` if missing, ``l1`` or ``l2``), ``space`` (``raw``
+    if missing, or ``scaled``) and ``rows`` (numbers of training samples from 1; all if missing).
+    """
+    radius = exact(promise["radius"])
+    norm, units = promise.get("norm", "linf"), promise.get("space", "raw")
+    if norm not in get_args(Norm) or units not in get_args(Units):
+        raise PromiseError("claimed", "of a norm or space that this checker does not know")
+    require(radius >= 0, "the radius is negative")
+    rows = known.rows(promise.get("rows"))
+    samples, found = known.training()
+    if is_too_large(known.model):
+        raise PromiseError("claimed", "of a network that is too large to look at")
+    guarantee = Guarantee(known.model, Ball(radius, norm, units))
+    verdicts: dict[bytes, bool] = {}
+    n_proven, size = 0, number_text(radius)
+    for done, i in enumerate(rows):
+        record, winner = samples.records[i], found.winner[found.numbers[i]]
+        try:
+            known.deadline.check()
+        except OutOfTimeError as error:
+            raise OutOfTimeError(f"{n_proven} of {done} samples proven, then {error}") from error
+        if record not in verdicts:
+            verdicts[record] = guarantee.holds(samples.row(i), winner)
+            if not verdicts[record]:
+                found_one = guarantee.counter_example(samples.row(i), winner, known.deadline)
+                require(found_one is None, f"sample {i + 1} changes its class within {size}")
+        n_proven += verdicts[record]
+    if n_proven < len(rows):
+        detail = f"{n_proven} of {len(rows)} samples proven, no counter-example"
+        raise PromiseError("claimed", detail)
+    return f"{size} ({norm}, {units}) holds around {len(rows)} samples"
+
+
+# What holds, in words; a problem says why it does not, or why nobody knows.
+_Check = Callable[[Known, dict[str, Any]], str]
+_KINDS: dict[str, _Check] = {
+    "count": _count,
+    "error": _error,
+    "monotone": _monotone,
+    "parity": _parity,
+    "radius": _radius,
+    "right": _right,
+    "sparsity": _sparsity,
+    "unused": _unused,
+    "weight": _weight,
+}

@@ -7,18 +7,30 @@ from fractions import Fraction
 
 from bdnn.checker.bounds import Masses, own_bounds
 from bdnn.checker.certified import certified_claims, is_certified_training
-from bdnn.checker.claims import Claim, claimed, false, judged, proven
-from bdnn.checker.constraints import check_objective
-from bdnn.checker.data_claims import check_data, check_names, check_ranges
-from bdnn.checker.deadline import Deadline, OutOfTimeError
+from bdnn.checker.claims import (
+    Claim,
+    Deadline,
+    OutOfTimeError,
+    claimed,
+    judged,
+    number_text,
+    proven,
+)
 from bdnn.checker.enumeration import TooLargeError, smallest_loss
 from bdnn.checker.evaluation import Evaluation, evaluate
 from bdnn.checker.known import Known
-from bdnn.checker.model import CheckedModel, set_complaint
+from bdnn.checker.layers import set_complaint
+from bdnn.checker.model import CheckedModel
 from bdnn.checker.promises import check_promises
-from bdnn.checker.result import Result, compared, differing, is_above
-from bdnn.checker.samples import Samples
-from bdnn.checker.statements import number_text, shown
+from bdnn.checker.result import (
+    Result,
+    check_bound,
+    check_objective,
+    check_optimality,
+    compared,
+    differing,
+)
+from bdnn.checker.samples import Samples, check_data, check_names, check_ranges
 from bdnn.checker.weights import Weights, read_weights
 
 _RESULT = ("loss", "training error", "bound", "optimality")
@@ -178,56 +190,7 @@ def _optimality(
             least = smallest_loss(model, masses, deadline)
         except TooLargeError as error:
             note = f"; not enumerated: {error}"
-    bound = _bound(result, total, own, least, is_exact=is_exact)
+    bound = check_bound(result, total, own, least, is_exact=is_exact)
     bound = Claim(bound.name, bound.verdict, bound.detail + note)
     best = max(own.values()) if least is None else least
-    return [*claims, bound, _is_optimal(result, bound, total, best, is_exact=is_exact)]
-
-
-def _bound(
-    result: Result,
-    total: Fraction,
-    own: dict[str, Fraction],
-    least: Fraction | None,
-    *,
-    is_exact: bool,
-) -> Claim:
-    value = result.bound
-    if value is None:
-        return proven("bound", "is not claimed")
-    stated = number_text(value)
-    if is_above(value, total, is_exact=is_exact):
-        return false("bound", f"{stated} is above the loss {number_text(total)}")
-    if least is not None and not result.is_conditional:
-        holds = not is_above(value, least, is_exact=is_exact)
-        detail = f"the smallest loss of all networks is {number_text(least)}, by enumeration"
-        return judged("bound", holds, f"{stated}; {detail}")
-    for name, found in own.items():
-        if value <= found:
-            return proven("bound", f"{stated} by {name}")
-        is_near, note = compared(value, found, is_exact=is_exact)
-        if is_near:
-            return proven("bound", f"{stated} by {name}{note}")
-    best = number_text(max(own.values()))
-    return claimed("bound", f"{stated} by {result.origin}; {best} is proven here")
-
-
-def _is_optimal(
-    result: Result, bound: Claim, total: Fraction, best: Fraction, *, is_exact: bool
-) -> Claim:
-    is_met = result.bound is not None and not is_above(
-        total, result.bound + result.tolerance, is_exact=is_exact
-    )
-    is_claimed = result.status.startswith("optimal")
-    if is_claimed and not is_met:
-        return false("optimality", f"the loss {number_text(total)} is above the bound")
-    if not is_met:
-        return proven("optimality", f"not claimed: the file says {shown(result.status)}")
-    if bound.verdict == "false":
-        return false("optimality", "rests on a false bound")
-    if best >= total:
-        return proven("optimality", "loss and bound are equal")
-    if result.status == "optimal" and result.is_conditional:
-        return false("optimality", f"rests on a condition that is not told: {result.origin}")
-    # Two numbers that are near each other prove nothing.
-    return claimed("optimality", f"loss and bound are equal, by {result.origin}")
+    return [*claims, bound, check_optimality(result, bound, total, best, is_exact=is_exact)]

@@ -1,8 +1,7 @@
 """The data as the checker reads them: a CSV file into numbers and labels, by the file's own words.
 
-How columns become features stands in the model file (``extra.table``): which columns, which texts
-are one-hot encoded, what fills missing cells, where the target is. What a column is called is the
-word of DATA.
+How columns become features stands in the model file: which columns, which texts are one-hot
+encoded, what fills missing cells, where the target is. What a column is called is the word of DATA.
 """
 
 from __future__ import annotations
@@ -12,51 +11,20 @@ import io
 import math
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from bdnn import limits
-from bdnn.checker.deadline import Deadline, OutOfTimeError
+from bdnn.checker.claims import Deadline, OutOfTimeError, shown
 from bdnn.checker.files import open_table, read_rows
-from bdnn.checker.model import CheckedModel
+from bdnn.checker.model import CheckedModel, Column
 from bdnn.checker.samples import Samples, make_samples
-from bdnn.checker.statements import shown
 from bdnn.errors import DataError, ModelFileError
 
 _MISSING = ("", "na", "nan", "?")
 _DELIMITERS = "\t;,"
 _SAMPLE_ROWS = 200
-
-
-@dataclass(frozen=True)
-class _Column:
-    name: str
-    categories: list[str] | None
-    fill: str | float | None
-
-    def features(self, name: str) -> list[str]:
-        """Names of the features that this column gives, if DATA call it so."""
-        return [name] if self.categories is None else [f"{name}={text}" for text in self.categories]
-
-    def encode(self, cell: str, row: int, source: str) -> list[float]:
-        """Make features of a cell: itself, or a 1 among zeros for a text."""
-        text: Any = cell.strip()
-        if self.fill is not None and text.lower() in _MISSING:
-            text = self.fill
-        if self.categories is not None:
-            if text not in self.categories:
-                raise DataError(
-                    f"row {row} of {source} holds the unknown text {shown(text)}: check it."
-                )
-            return [float(text == category) for category in self.categories]
-        number = float(text) if isinstance(text, int | float) else _number(text)
-        if number is None or abs(number) > limits.LARGEST_INPUT:
-            raise DataError(
-                f"row {row} of {source} holds {shown(text)} where a number should be: check it."
-            )
-        return [number]
 
 
 def read_csv(
@@ -95,12 +63,13 @@ def _read(
     deadline: Deadline,
 ) -> Samples:
     first = next(rows)
-    columns, table = _columns(model)
+    columns = model.columns
+    stated, stated_place = _target(model)
     named = {column.name for column in columns}
+    if len(named) != len(columns):
+        raise ModelFileError("two columns of the model have one name: train again.")
     if header is None:
-        header = named <= {cell.strip() for cell in first} or (
-            not table and any(_number(cell) is None for cell in first[:-1])
-        )
+        header = named <= {cell.strip() for cell in first} or _is_header(first, columns)
     names = [cell.strip() for cell in first] if header else None
     if names is not None and len(set(names)) != len(names):
         raise DataError(f"{source} has two columns of one name: give every column its own.")
@@ -110,7 +79,7 @@ def _read(
             f"{source} has {len(first)} columns where the model needs {len(columns)} and the "
             "target: give the data it was trained on."
         )
-    place = _target_place(names, len(first), target or table.get("target"), table, source)
+    place = _target_place(names, len(first), target, (stated, stated_place), source)
     if by_name and names is not None:
         places = [names.index(column.name) for column in columns]
     else:
@@ -122,14 +91,13 @@ def _read(
         )
 
     def body() -> Iterator[tuple[list[float], Any]]:
-        found = rows if header else _chain(first, rows)
-        for i, row in enumerate(found, start=1):
+        for i, row in enumerate(rows if header else chain([first], rows), start=1):
             if len(row) != len(first):
                 raise DataError(f"{source} has rows of different lengths: check row {i}.")
             features = [
                 value
                 for column, j in zip(columns, places, strict=True)
-                for value in column.encode(row[j], i, source)
+                for value in _encode(column, row[j], i, source)
             ]
             yield features, row[place].strip() if texts else _number(row[place])
 
@@ -146,11 +114,6 @@ def _read(
     if not samples.records:
         raise DataError(f"{source} has no rows of data: give the data the model was trained on.")
     return samples
-
-
-def _chain(first: list[str], rows: Iterator[list[str]]) -> Iterator[list[str]]:
-    yield first
-    yield from rows
 
 
 def _open_text(path: Path) -> io.TextIOWrapper:
@@ -170,56 +133,64 @@ def _delimiter(path: Path) -> str:
     return max(_DELIMITERS, key=lambda delimiter: fitness[delimiter])
 
 
-def _columns(model: CheckedModel) -> tuple[list[_Column], dict[str, Any]]:
-    table = model.part("extra").get("table")
-    if table is None:
-        names = model.content.get("feature_names") or [f"x{j + 1}" for j in range(model.n_features)]
-        return [_Column(name, None, None) for name in names], {}
+def _is_header(cells: list[str], columns: list[Column]) -> bool:
+    """Tell whether a first row has texts where all columns of a model are numbers."""
+    return not any(column.values for column in columns) and any(
+        _number(cell) is None and cell.strip().lower() not in _MISSING for cell in cells[:-1]
+    )
+
+
+def _target(model: CheckedModel) -> tuple[str | None, int | None]:
+    """Name and place of the target, as far as the file tells."""
+    target = model.part("extra").get("target") or {}
     try:
-        columns = [_column(**column) for column in table["columns"]]
-        place = table.get("target_place")
-        if place is not None and type(place) is not int:
-            raise TypeError("the place of the target is no number")
-        if table.get("target") is not None and not isinstance(table["target"], str):
-            raise TypeError("the target has no name")
-        if len({column.name for column in columns}) != len(columns):
-            raise TypeError("two columns have one name")
-    except (KeyError, TypeError, AttributeError) as error:
+        name, place = target.get("name"), target.get("place")
+        if not (name is None or isinstance(name, str)) or type(place) not in (int, type(None)):
+            raise TypeError("the target has no name or no place")
+    except (TypeError, AttributeError) as error:
         raise ModelFileError(
-            f"the model file describes its table in a way that cannot be read ({error}): save the "
+            f"the model file describes its target in a way that cannot be read ({error}): save the "
             "model again."
         ) from error
-    if sum(len(column.features("")) for column in columns) != model.n_features:
-        raise ModelFileError(
-            "the model file describes a table of other features than its network has: save the "
-            "model again."
+    return name, place
+
+
+def _encode(column: Column, cell: str, row: int, source: str) -> list[float]:
+    """Make features of a cell: itself, or a 1 among zeros for a text."""
+    text: Any = cell.strip()
+    if column.fill is not None and text.lower() in _MISSING:
+        text = column.fill
+    if column.values:
+        if text not in column.values:
+            raise DataError(
+                f"row {row} of {source} holds the unknown text {shown(text)}: check it."
+            )
+        return [float(text == value) for value in column.values]
+    number = float(text) if isinstance(text, int | float) else _number(text)
+    if number is None or abs(number) > limits.LARGEST_INPUT:
+        raise DataError(
+            f"row {row} of {source} holds {shown(text)} where a number should be: check it."
         )
-    return columns, table
-
-
-def _column(name: Any, categories: Any, fill: Any) -> _Column:
-    is_list = isinstance(categories, list) and all(isinstance(text, str) for text in categories)
-    if not isinstance(name, str) or not (categories is None or is_list):
-        raise TypeError("a column is described in no known way")
-    if is_list and (not categories or len(set(categories)) != len(categories)):
-        raise TypeError("a column has no distinct categories")
-    if not (fill is None or type(fill) in (str, float, int)):
-        raise TypeError("a column is filled in no known way")
-    return _Column(name, categories, fill)
+    return [number]
 
 
 def _target_place(
-    names: Sequence[str] | None, width: int, target: Any, table: dict[str, Any], source: str
+    names: Sequence[str] | None,
+    width: int,
+    asked: str | None,
+    stated: tuple[str | None, int | None],
+    source: str,
 ) -> int:
+    target = asked or stated[0]
     if names is not None and target in names:
         return names.index(target)
-    if target is not None and names is None and table.get("target_place") is not None:
-        target = int(table["target_place"]) + 1
+    if not asked and names is None and stated[1] is not None:
+        target = str(stated[1] + 1)
     if target is None:
         return width - 1
     try:
         place = int(target)
-    except (TypeError, ValueError):
+    except ValueError:
         place = 0
     if 1 <= place <= width:
         return place - 1

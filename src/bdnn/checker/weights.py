@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from bdnn.checker.claims import Claim, false, proven
+from bdnn.checker.claims import Claim, exact, false, number_text, proven, shown
 from bdnn.checker.model import CheckedModel
 from bdnn.checker.samples import Samples
-from bdnn.checker.statements import exact, number_text, shown
 from bdnn.errors import ModelFileError
 
 _ROUNDING = Fraction(1, 10**9)

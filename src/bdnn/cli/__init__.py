@@ -16,17 +16,16 @@ import typer
 from bdnn.cli.commands.attack import attack
 from bdnn.cli.commands.certify import certify
 from bdnn.cli.commands.check import check
-from bdnn.cli.commands.datasets import datasets
 from bdnn.cli.commands.evaluate import evaluate
 from bdnn.cli.commands.export import export
 from bdnn.cli.commands.info import info
+from bdnn.cli.commands.lists import datasets, solvers
 from bdnn.cli.commands.plot import plot
 from bdnn.cli.commands.predict import predict
 from bdnn.cli.commands.reproduce import bench, reproduce
-from bdnn.cli.commands.solvers import solvers
 from bdnn.cli.commands.train import train
-from bdnn.cli.console import error
 from bdnn.cli.interrupts import as_ctrl_c
+from bdnn.cli.output import error
 from bdnn.errors import BDNNError
 
 __all__ = ["app", "main"]

@@ -1,4 +1,4 @@
-"""The training itself: which estimator, how it is watched, and where it is saved."""
+"""The training itself: which estimator, how it is watched, where it is saved, how good it is."""
 
 from __future__ import annotations
 
@@ -11,43 +11,33 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from inspect import signature
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from bdnn import BDNNClassifier, BDNNRegressor, smallest_network
+from bdnn.cli.commands.evaluate import errors_of
 from bdnn.cli.interrupts import undisturbed
 from bdnn.cli.options.learning import Learning
 from bdnn.cli.options.limits import Limits
-from bdnn.cli.options.output import Output
+from bdnn.cli.output import Output, number, percent
 from bdnn.cli.progress import ProgressDisplay
 from bdnn.datasets import Samples
 from bdnn.errors import ModelError
 from bdnn.model_file.data import format_rows
 from bdnn.network.activation import FloatArray
+from bdnn.training.result import Progress
 
 # Options of another name than the parameter they become.
-_OPTIONS = {
-    "robust": "--radius",
-    "validation_fraction": "--validation",
-}
+_OPTIONS = {"robust": "--radius", "validation_fraction": "--validation"}
+# What a regressor settles by itself.
+SETTLED = ("ridge", "smoothing")
 
 Estimator = BDNNClassifier | BDNNRegressor
-
-
-class Fitted(NamedTuple):
-    """A trained model, what training warned of, what else was found out, and where it is saved.
-
-    ``problem`` says what kept it from being saved where it was wanted.
-    """
-
-    model: Estimator
-    warnings: list[str]
-    facts: dict[str, Any]
-    path: Path | None
-    problem: str | None
+# Rows to train on, and to test on.
+Parts = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 @dataclass(frozen=True)
@@ -77,17 +67,29 @@ class Task:
         return cls(kind, parameters, (learning.max_error or 0.0) if learning.smallest else None)
 
     def fit(
-        self, samples: Samples, chosen: NDArray[np.intp], data: str, limits: Limits, output: Output
-    ) -> Fitted:
-        """Train with a display of the progress, and save the model before anything else."""
-        display = None if output.quiet else ProgressDisplay(limits.seconds)
-        X, y, names = samples.X[chosen], samples.y[chosen], samples.encoding.feature_names
-        extra = {"table": samples.encoding.to_dict(), "data": data, "rows": format_rows(chosen)}
+        self, samples: Samples, rows: Parts, data: str, limits: Limits, output: Output
+    ) -> tuple[dict[str, Any], str | None]:
+        """Train with a display of the progress, and save the model before anything else.
+
+        Returns what is known of the model, and what kept it from being saved where it was wanted.
+        """
+        chosen, _ = rows
+        display = None if output.quiet else ProgressDisplay(describe, limits.seconds)
+        X, y = samples.X[chosen], samples.y[chosen]
+        target = {"name": samples.target, "place": samples.target_place}
+        extra = {"target": target, "data": data, "rows": format_rows(chosen)}
         with _convergence_warnings() as messages, display or nullcontext():
-            model, facts = self._train(X, y, feature_names=names, callback=display)
+            model, facts = self._train(X, y, encoder=samples.encoder, callback=display)
             with undisturbed():
                 path, problem = _save(model, output.out, extra)
-        return Fitted(model, messages, facts, path, problem)
+        output.tell(messages)
+        summary = {
+            **_summarise(model, samples, rows),
+            **facts,
+            "out": None if path is None else str(path),
+            "notes": [*samples.notes, *messages],
+        }
+        return summary, problem
 
     def _train(
         self, X: FloatArray, y: NDArray[np.generic], **options: Any
@@ -104,6 +106,12 @@ class Task:
             "insufficient_width": found.insufficient,
             "widths": [vars(attempt) for attempt in found.attempts],
         }
+
+
+def describe(moment: Progress) -> str:
+    """Write a moment of training in one line."""
+    loss, bound = number(moment.loss, 6), number(moment.bound, 6)
+    return f"{moment.phase:<8}  loss {loss}  bound {bound}  gap {percent(moment.gap)}"
 
 
 def _save(
@@ -143,3 +151,38 @@ def _convergence_warnings() -> Iterator[list[str]]:
         warnings.showwarning = take  # type: ignore[assignment]
         warnings.simplefilter("always", ConvergenceWarning)
         yield messages
+
+
+def _summarise(model: Estimator, samples: Samples, rows: Parts) -> dict[str, Any]:
+    """Collect what is known of a trained model, measured on both parts of the samples."""
+    chosen, kept = rows
+    result = model.result_
+    classes = getattr(model, "classes_", None)
+    measure = "r2" if classes is None else "accuracy"
+
+    def measured(rows: NDArray[np.intp]) -> float | None:
+        if not len(rows):
+            return None
+        predicted, y = model.predict(samples.X[rows]), samples.y[rows]
+        return errors_of(y, predicted)["r2"] if classes is None else float((predicted == y).mean())
+
+    return {
+        "network": str(model.network_.architecture),
+        "status": result.status,
+        "loss": float(result.loss),
+        "bound": float(result.bound),
+        "gap": float(result.gap),
+        "bound_origin": result.bound_origin,
+        "objective": result.objective,
+        **{name: getattr(model, f"{name}_") for name in SETTLED if hasattr(model, f"{name}_")},
+        **({} if classes is None else {"classes": classes.tolist()}),
+        "method": result.method,
+        "solver": result.solver,
+        "seconds": float(result.seconds),
+        "train_rows": len(chosen),
+        "test_rows": len(kept),
+        f"train_{measure}": measured(chosen),
+        f"test_{measure}": measured(kept),
+        "size_bits": int(model.network_.size_bits),
+        "message": result.message,
+    }

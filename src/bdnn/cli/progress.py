@@ -1,4 +1,4 @@
-"""What a training run shows while it runs: a live bar on a terminal, lines anywhere else."""
+"""What a command shows while it works: a live bar on a terminal, lines anywhere else."""
 
 from __future__ import annotations
 
@@ -6,46 +6,74 @@ import math
 import sys
 import threading
 import time
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Callable
+from typing import Generic, Self, TypeVar
 
 import typer
 
-from bdnn.cli.console import percent
-
-if TYPE_CHECKING:
-    from rich.progress import Progress as Bar
-
-    from bdnn.training.result import Progress
+Moment = TypeVar("Moment")
 
 _TICK = 0.2
 _LINE_EVERY = 1.0
 _HEARTBEAT = 10.0
+_NOTHING = "prepare"
 
 
-class ProgressDisplay:
-    """Shows loss, bound and gap of a run; an object of it is the estimator's callback.
+class Lines:
+    """When to write a line: on a change, once a second at most, after ten anyway, and last."""
 
-    Training calls it from whatever thread it computes in, possibly thousands of times a second,
-    so that a call only takes down the newest moment. A thread of its own shows it now and then.
+    def __init__(self) -> None:
+        self._text = _NOTHING
+        self._seconds = -math.inf
+
+    def is_due(self, seconds: float, text: str, *, has_ended: bool = False) -> bool:
+        """Tell whether to write a text now, and take it for written then."""
+        waited = seconds - max(self._seconds, 0.0)
+        is_free = has_ended or seconds - self._seconds >= _LINE_EVERY
+        if (text != self._text and is_free) or waited >= _HEARTBEAT:
+            self._text, self._seconds = text, seconds
+            return True
+        return False
+
+
+class ProgressDisplay(Generic[Moment]):
+    """Shows how far a run is; an object of it is the run's callback.
+
+    A run calls it from whatever thread it computes in, possibly thousands of times a second, so
+    that a call only takes down the newest moment. A thread of its own shows it now and then.
 
     Parameters
     ----------
-    time_limit : float
-        Seconds, against which the bar runs.
+    describe : callable
+        Writes a moment in one line.
+    total : float
+        What the bar runs against: seconds, unless ``reached`` counts something else.
+    reached : callable, optional
+        How much of the total is done at a moment.
     live : bool, optional
         Whether to draw a bar; found out from standard error if not given.
     """
 
-    def __init__(self, time_limit: float, *, live: bool | None = None) -> None:
-        self.time_limit = time_limit
+    def __init__(
+        self,
+        describe: Callable[[Moment], str],
+        total: float,
+        *,
+        reached: Callable[[Moment], float] | None = None,
+        live: bool | None = None,
+    ) -> None:
+        self.describe = describe
+        self.total = total
+        self.reached = reached
         self.live = sys.stderr.isatty() if live is None else live
-        self._moment: Progress | None = None
+        self._moment: Moment | None = None
         self._started = time.monotonic()
         self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._show, name="bdnn-progress", daemon=True)
+        self._has_failed = False
+        show = self._draw if self.live else self._write_lines
+        self._thread = threading.Thread(target=show, name="bdnn-progress", daemon=True)
 
-    def __call__(self, moment: Progress) -> None:
+    def __call__(self, moment: Moment) -> None:
         """Take down a moment of the run."""
         self._moment = moment
 
@@ -54,12 +82,8 @@ class ProgressDisplay:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: object, *rest: object) -> None:
+        self._has_failed = kind is not None
         self._ended.set()
         self._thread.join()
 
@@ -67,59 +91,37 @@ class ProgressDisplay:
     def _seconds(self) -> float:
         return time.monotonic() - self._started
 
-    def _show(self) -> None:
-        if self.live:
-            self._draw()
-        else:
-            self._write_lines()
+    @property
+    def _text(self) -> str:
+        return _NOTHING if self._moment is None else self.describe(self._moment)
 
     def _write_lines(self) -> None:
-        """Write a line when something changed, at most one a second, and one every ten anyway."""
-        shown: Any = None
-        last = -math.inf
-        while not self._ended.wait(_TICK):
-            moment = self._moment
-            state = None if moment is None else (moment.phase, moment.loss, moment.bound)
-            waited = self._seconds - last
-            if (state != shown and waited >= _LINE_EVERY) or waited >= _HEARTBEAT:
-                shown, last = state, self._seconds
-                typer.echo(f"{last:7.1f} s  {describe(moment)}", err=True)
+        lines = Lines()
+        has_ended = False
+        while not has_ended:
+            has_ended = self._ended.wait(_TICK)
+            if self._has_failed:  # an error is the last word
+                return
+            seconds, text = self._seconds, self._text
+            if lines.is_due(seconds, text, has_ended=has_ended):
+                typer.echo(f"{seconds:7.1f} s  {text}", err=True)
 
     def _draw(self) -> None:
-        bar = make_bar()
-        total = self.time_limit if math.isfinite(self.time_limit) else None
-        task = bar.add_task("prepare", total=total)
+        """Draw a bar that is gone afterwards: time, share, and what is going on."""
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        bar = Progress(
+            TimeElapsedColumn(),
+            BarColumn(bar_width=24),
+            TextColumn("{task.description}"),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        task = bar.add_task(_NOTHING, total=self.total if math.isfinite(self.total) else None)
         with bar:
             while not self._ended.wait(_TICK):
-                bar.update(task, completed=self._seconds, description=describe(self._moment))
-
-
-def describe(moment: Progress | None) -> str:
-    """Write a moment of a run in one line."""
-    if moment is None:
-        return "prepare"
-    parts = [
-        f"{moment.phase:<8}",
-        f"loss {_number(moment.loss)}",
-        f"bound {_number(moment.bound)}",
-        f"gap {percent(moment.gap)}",
-    ]
-    return "  ".join(parts)
-
-
-def _number(value: float) -> str:
-    return f"{value:.6g}" if math.isfinite(value) else "unknown"
-
-
-def make_bar() -> Bar:
-    """A bar on standard error that is gone afterwards: time, share, and what is going on."""
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    return Progress(
-        TimeElapsedColumn(),
-        BarColumn(bar_width=24),
-        TextColumn("{task.description}"),
-        console=Console(stderr=True),
-        transient=True,
-    )
+                done = self._seconds
+                if self.reached is not None:
+                    done = 0.0 if self._moment is None else self.reached(self._moment)
+                bar.update(task, completed=done, description=self._text)

@@ -1,22 +1,72 @@
-"""Where a command's data come from: a built-in data set or a file of the user's."""
+"""A model file and a table in the hands of a command: a built-in data set or a file of the user's.
+
+Nothing here loads scikit-learn, which takes a second.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bdnn import datasets
-from bdnn.cli.model import encoding_of
 from bdnn.cli.options import data as options
-from bdnn.datasets.tables.encoding import Encoding
-from bdnn.datasets.tables.samples import Samples, read_labels, read_numbers
-from bdnn.datasets.tables.table import Table, read_table
-from bdnn.errors import DataError
-from bdnn.model_file import ModelRecord
+from bdnn.datasets.samples import Samples, read_labels, read_numbers
+from bdnn.datasets.tables import read_table
+from bdnn.encoding import Encoder, Table
+from bdnn.errors import DataError, ModelFileError, UnsupportedFeatureError
+from bdnn.model_file import ModelRecord, read_model
 from bdnn.network.activation import FloatArray
+
+
+def read_classifier(path: Path) -> ModelRecord:
+    """Read the file of a classifier, for commands that regressors cannot serve."""
+    record = read_model(path)
+    if record.model.kind == "regressor":
+        raise UnsupportedFeatureError(
+            f"{path} holds a regressor and this command is for classifiers: regressors have "
+            "predict, evaluate and info."
+        )
+    return record
+
+
+def check_labels(record: ModelRecord, y: NDArray[np.generic]) -> None:
+    """Raise an error for a label that is no class of a model."""
+    unknown = next((label for label in y.tolist() if label not in record.model.classes), None)
+    if unknown is not None:
+        raise DataError(
+            f"the label {unknown!r} is no class of the model, which knows "
+            f"{', '.join(map(repr, record.model.classes))}: check --target."
+        )
+
+
+class Target(NamedTuple):
+    """Name and place of the column of the labels, as far as a model file tells them."""
+
+    name: str | None = None
+    place: int | None = None
+
+
+def target_of(record: ModelRecord) -> Target:
+    """Find which column a model was trained to predict; one trained in Python does not know."""
+    told = record.extra.get("target")
+    if told is None:
+        return Target()
+    n_columns = len(record.model.encoder.columns)
+    try:
+        target = Target(told["name"], told["place"])
+        if not isinstance(target.name, str) or type(target.place) is not int:
+            raise TypeError("a name and a place are needed")
+        if not 0 <= target.place <= n_columns:
+            raise ValueError(f"place {target.place} of {n_columns + 1} columns")
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(
+            f"the model file describes its target in a way that cannot be read ({error}): save the "
+            "model again."
+        ) from error
+    return target
 
 
 def training_samples(asked: options.Data, *, regression: bool) -> Samples:
@@ -29,23 +79,23 @@ def training_samples(asked: options.Data, *, regression: bool) -> Samples:
 def model_features(record: ModelRecord, asked: options.Table) -> tuple[FloatArray, list[str]]:
     """Read the features that a model needs; labels are not looked at."""
     if asked.data in datasets.names():
-        return encoding_of(record).encode(Table.from_dataset(datasets.load(asked.data)))
-    return encoding_of(record).encode(_open(asked))
+        return record.model.encoder.features(_table(datasets.load(asked.data)))
+    return record.model.encoder.features(_open(asked), target_of(record).place)
 
 
 def model_samples(
     record: ModelRecord, asked: options.LabelledTable
 ) -> tuple[FloatArray, NDArray[np.generic], list[str]]:
     """Read the features that a model needs, and labels to compare its answers with."""
-    encoding = encoding_of(record)
+    encoder = record.model.encoder
     numeric = record.model.kind == "regressor"
     if asked.data in datasets.names():
         dataset = builtin(asked, regression=numeric)
-        X, notes = encoding.encode(Table.from_dataset(dataset))
+        X, notes = encoder.features(_table(dataset))
         return X, dataset.y, notes
     table = _open(asked)
-    place = _find_target(table, encoding, asked.target)
-    X, notes = replace(encoding, target_place=place).encode(table)
+    place = _find_target(table, encoder, target_of(record), asked.target)
+    X, notes = encoder.features(table, place)
     if numeric:
         return X, read_numbers(table, place), notes
     as_text = record.model.labels.dtype.kind == "U"
@@ -83,15 +133,18 @@ def _open(asked: options.Table) -> Table:
     return read_table(asked.data, header=asked.header)
 
 
-def _find_target(table: Table, encoding: Encoding, target: str | None) -> int:
-    if target is not None or encoding.target is None:
-        return table.position(target)
-    if table.header and encoding.header:
-        return table.position(encoding.target)
-    place = encoding.target_place
-    if place is None or table.n_columns != len(encoding.columns) + 1:
+def _table(dataset: datasets.Dataset) -> Table:
+    return Table.of_numbers(dataset.name, dataset.feature_names, dataset.X)
+
+
+def _find_target(table: Table, encoder: Encoder, trained: Target, asked: str | None) -> int:
+    if asked is not None or trained.name is None:
+        return table.position(asked)
+    if table.header and encoder.header:
+        return table.position(trained.name)
+    if trained.place is None or table.n_columns != len(encoder.columns) + 1:
         raise DataError(
             f"{table.source} has {table.n_columns} columns where the model needs "
-            f"{len(encoding.columns)} and the target: give the same columns as in training."
+            f"{len(encoder.columns)} and the target: give the same columns as in training."
         )
-    return place
+    return trained.place

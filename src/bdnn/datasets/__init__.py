@@ -2,12 +2,13 @@
 
 from bdnn.datasets.dataset import Dataset, Record
 from bdnn.datasets.registry import DATASETS, describe, load, names
-from bdnn.datasets.tables import Encoding, Samples, Table, read_table
+from bdnn.datasets.samples import Samples
+from bdnn.datasets.tables import read_table
+from bdnn.encoding.table import Table
 
 __all__ = [
     "DATASETS",
     "Dataset",
-    "Encoding",
     "Record",
     "Samples",
     "Table",

@@ -70,7 +70,7 @@ def find_credit_default() -> Path | None:
 
 
 def _from_file(path: Path) -> FloatArray:
-    from bdnn.datasets.tables.table import read_table
+    from bdnn.datasets.tables import read_table
 
     table = read_table(path)
     values = table.numbers

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from bdnn.datasets.bundled import load_boston_housing, load_breast_cancer
+from bdnn.datasets.bundled import (
+    load_boston_housing,
+    load_breast_cancer,
+    load_digits,
+    load_iris,
+    make_uniform,
+)
 from bdnn.datasets.credit import find_credit_default, load_credit_default
 from bdnn.datasets.dataset import Dataset, Record
-from bdnn.datasets.scikit import load_digits, load_iris
-from bdnn.datasets.uniform import make_uniform
 from bdnn.errors import DataError
-
-
-def _always() -> bool:
-    return True
-
 
 DATASETS: dict[str, Record] = {
     record.name: record
@@ -27,7 +26,6 @@ DATASETS: dict[str, Record] = {
             source="Breast Cancer Wisconsin (Original), UCI; R package MASS, biopsy",
             licence="CC BY 4.0 (UCI); GPL-2 or GPL-3 (MASS)",
             load=load_breast_cancer,
-            is_offline=_always,
         ),
         Record(
             name="iris",
@@ -37,7 +35,6 @@ DATASETS: dict[str, Record] = {
             source="Iris, UCI; scikit-learn",
             licence="CC BY 4.0 (UCI); BSD-3-Clause (scikit-learn)",
             load=load_iris,
-            is_offline=_always,
         ),
         Record(
             name="digits",
@@ -47,7 +44,6 @@ DATASETS: dict[str, Record] = {
             source="Optical Recognition of Handwritten Digits, UCI; scikit-learn",
             licence="CC BY 4.0 (UCI); BSD-3-Clause (scikit-learn)",
             load=load_digits,
-            is_offline=_always,
         ),
         Record(
             name="boston-housing",
@@ -57,7 +53,6 @@ DATASETS: dict[str, Record] = {
             source="Harrison and Rubinfeld (1978); R package MASS, Boston",
             licence="none stated by the authors; GPL-2 or GPL-3 (MASS)",
             load=load_boston_housing,
-            is_offline=_always,
         ),
         Record(
             name="credit-default",
@@ -77,7 +72,6 @@ DATASETS: dict[str, Record] = {
             source="random numbers, as described by Kurtz and Bah",
             licence="none needed",
             load=make_uniform,
-            is_offline=_always,
         ),
     )
 }

@@ -1,4 +1,4 @@
-"""Scaling of inputs, as part of the model: ``(x - shift) * factor``, put on a grid.
+"""Scaling of features: ``(x - shift) * factor``, put on a grid.
 
 Scaled inputs are rounded to multiples of a power of two. Sums of such numbers with integer weights
 are free of rounding, so that the model a solver sees, the forward pass and code on a device agree
@@ -7,16 +7,17 @@ to the last bit; and a sum over samples in another order moves no input.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from bdnn.errors import DataError, ModelError
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import WeightSet
 
+#: Zero mean and unit variance; zero mean and one power of two for all features, which keeps their
+#: proportions; or the interval [0, 1].
 ScaleKind = Literal["standard", "common", "minmax"]
 #: What the kind "auto" chooses from.
 AUTO_KINDS: tuple[ScaleKind, ...] = ("standard", "common")
@@ -26,105 +27,87 @@ _INTEGER_STEP = 2.0**-6
 _CONTINUOUS_STEP = 2.0**-20
 #: Largest scaled input: whatever is larger counts as this.
 LARGEST_SCALED = 2.0**30
-#: Largest raw input; squares of larger numbers overflow, and no measurement needs them.
-LARGEST_INPUT = 1e100
 # Enough to tell two scales apart, and few enough to compare all pairs in a tenth of a second.
 _COMPARED_SAMPLES = 1000
 _NEIGHBOURS = 5
 
 
-@dataclass(frozen=True, eq=False)
-class Scaler:
-    """An affine map per feature, followed by rounding to multiples of ``step``.
+class Scale(NamedTuple):
+    """Shift and factor of every feature, and the grid they are for."""
 
-    Parameters
-    ----------
-    kind : {"standard", "common", "minmax"} or None
-        Zero mean and unit variance; zero mean and one power of two for all features, which keeps
-        their proportions; the interval [0, 1]; or inputs as they are.
-    shift, factor : arrays of shape (n_features,)
-    step : float
-        Distance of neighbouring scaled values; 0 leaves them unrounded.
-    """
-
-    kind: ScaleKind | None
+    kind: ScaleKind
     shift: FloatArray
     factor: FloatArray
     step: float
 
-    @classmethod
-    def fit(
-        cls,
-        X: FloatArray,
-        kind: str | None,
-        *,
-        weights: WeightSet,
-        sample_weight: FloatArray | None = None,
-        labels: NDArray[np.intp] | None = None,
-    ) -> Scaler:
-        """Learn shift and factor from data, on the grid that suits the first layer's weights.
-
-        With ``labels`` there is a kind ``"auto"``: the common scale where it clearly puts samples
-        of one class nearer to each other, and the standard one elsewhere.
-        """
-        n_features = X.shape[1]
-        if kind is None:
-            return cls(None, np.zeros(n_features), np.ones(n_features), 0.0)
-        kinds = [*get_args(ScaleKind), *(["auto"] if labels is not None else [])]
-        if kind not in kinds:
-            listed = ", ".join(map(repr, kinds))
-            raise ModelError(f"scale must be {listed} or None, got {kind!r}: choose one of these.")
-        if sample_weight is not None:
-            # A sample without weight is no sample, and must not stretch a range either.
-            counted = sample_weight > 0
-            X, sample_weight = X[counted], sample_weight[counted]
-            labels = None if labels is None else labels[counted]
-        if kind == "auto":
-            assert labels is not None
-            standard, common = (
-                cls.fit(X, each, weights=weights, sample_weight=sample_weight)
-                for each in AUTO_KINDS
-            )
-            return common if _is_clearly_nearer(common, standard, X, labels) else standard
-        if kind == "minmax":
-            shift = X.min(axis=0)
-            spread = X.max(axis=0) - shift
-        else:
-            shift = np.average(X, axis=0, weights=sample_weight)
-            spread = np.sqrt(np.average((X - shift) ** 2, axis=0, weights=sample_weight))
-        # A feature whose spread is rounding noise is constant; it must not be blown up. The
-        # smallest normal number is the smallest one with a finite inverse.
-        noise = 8 * np.finfo(float).eps * np.abs(X).max(axis=0, initial=0.0)
-        noise = np.maximum(noise, np.finfo(float).tiny)
-        varying = spread > noise
-        if kind == "common" and varying.any():
-            largest = spread[varying].max()  # taken out, so that no square overflows
-            usual = largest * np.sqrt(np.mean((spread[varying] / largest) ** 2))
-            # A power of two keeps whole numbers evenly spaced on the grid.
-            spread[varying] = 2.0 ** np.rint(np.log2(usual))
-        factor = 1.0 / np.where(varying, spread, 1.0)
-        step = _INTEGER_STEP if weights.integer else _CONTINUOUS_STEP
-        return cls(kind, shift, factor, step)  # type: ignore[arg-type]
-
-    def transform(self, X: ArrayLike) -> FloatArray:
+    def transform(self, X: FloatArray) -> FloatArray:
         """Scale rows of features."""
-        values = np.asarray(X, dtype=float)
-        if self.kind is None:
-            return values
-        # New data may be far outside what was seen; beyond this a unit's decision is long settled.
-        with np.errstate(over="ignore"):
-            scaled = values - self.shift
-            scaled *= self.factor
-        np.clip(scaled, -LARGEST_SCALED, LARGEST_SCALED, out=scaled)
-        if self.step:
-            scaled /= self.step
-            np.rint(scaled, out=scaled)
-            scaled *= self.step
-        return scaled
+        return put_on_grid(X, self.shift, self.factor, self.step)
 
 
-def _is_clearly_nearer(one: Scaler, other: Scaler, X: FloatArray, labels: NDArray[np.intp]) -> bool:
-    """Whether near neighbours are more often of one class by the first scaler than by the second.
+def put_on_grid(
+    values: FloatArray, shift: FloatArray | float, factor: FloatArray | float, step: float
+) -> FloatArray:
+    """Scale numbers and round them to multiples of a step."""
+    # New data may be far outside what was seen; beyond this a unit's decision is long settled.
+    with np.errstate(over="ignore"):
+        scaled: FloatArray = values - shift
+        scaled *= factor
+    np.clip(scaled, -LARGEST_SCALED, LARGEST_SCALED, out=scaled)
+    scaled /= step
+    np.rint(scaled, out=scaled)
+    scaled *= step
+    return scaled
+
+
+def learn_scale(
+    X: FloatArray,
+    kind: str,
+    *,
+    weights: WeightSet,
+    sample_weight: FloatArray | None = None,
+    labels: NDArray[np.intp] | None = None,
+) -> Scale:
+    """Learn shift and factor of features; see :meth:`bdnn.encoding.Encoder.fit`."""
+    kinds = [*get_args(ScaleKind), *(["auto"] if labels is not None else [])]
+    if kind not in kinds:
+        listed = ", ".join(map(repr, kinds))
+        raise ModelError(f"scale must be {listed} or None, got {kind!r}: choose one of these.")
+    if sample_weight is not None:
+        # A sample without weight is no sample, and must not stretch a range either.
+        counted = sample_weight > 0
+        X, sample_weight = X[counted], sample_weight[counted]
+        labels = None if labels is None else labels[counted]
+    if kind == "auto":
+        assert labels is not None
+        standard, common = (
+            learn_scale(X, each, weights=weights, sample_weight=sample_weight)
+            for each in AUTO_KINDS
+        )
+        return common if _is_clearly_nearer(common, standard, X, labels) else standard
+    if kind == "minmax":
+        shift = X.min(axis=0)
+        spread = X.max(axis=0) - shift
+    else:
+        shift = np.average(X, axis=0, weights=sample_weight)
+        spread = np.sqrt(np.average((X - shift) ** 2, axis=0, weights=sample_weight))
+    # A feature whose spread is rounding noise is constant; it must not be blown up. The
+    # smallest normal number is the smallest one with a finite inverse.
+    noise = 8 * np.finfo(float).eps * np.abs(X).max(axis=0, initial=0.0)
+    noise = np.maximum(noise, np.finfo(float).tiny)
+    varying = spread > noise
+    if kind == "common" and varying.any():
+        largest = spread[varying].max()  # taken out, so that no square overflows
+        usual = largest * np.sqrt(np.mean((spread[varying] / largest) ** 2))
+        # A power of two keeps whole numbers evenly spaced on the grid.
+        spread[varying] = 2.0 ** np.rint(np.log2(usual))
+    factor = 1.0 / np.where(varying, spread, 1.0)
+    step = _INTEGER_STEP if weights.integer else _CONTINUOUS_STEP
+    return Scale(kind, shift, factor, step)  # type: ignore[arg-type]
+
+
+def _is_clearly_nearer(one: Scale, other: Scale, X: FloatArray, labels: NDArray[np.intp]) -> bool:
+    """Whether near neighbours are more often of one class by the first scale than by the second.
 
     By more than a standard error, or the next part of the data would be scaled in another way.
 

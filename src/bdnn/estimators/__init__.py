@@ -1,10 +1,14 @@
 """scikit-learn estimators."""
 
+from __future__ import annotations
+
+import os
+
 from bdnn.estimators.classifier import BDNNClassifier
-from bdnn.estimators.loading import load
 from bdnn.estimators.regressor import BDNNRegressor
 from bdnn.estimators.robust import Robust
 from bdnn.estimators.smallest import SmallestNetwork, smallest_network
+from bdnn.model_file import read_model
 
 __all__ = [
     "BDNNClassifier",
@@ -14,3 +18,10 @@ __all__ = [
     "load",
     "smallest_network",
 ]
+
+
+def load(path: str | os.PathLike[str]) -> BDNNClassifier | BDNNRegressor:
+    """Read a fitted model from a file written by its ``save`` method."""
+    record = read_model(path)
+    estimator = BDNNClassifier if record.model.kind == "classifier" else BDNNRegressor
+    return estimator.from_record(record)

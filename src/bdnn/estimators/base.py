@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.errors import DataError, ModelError, ModelFileError
 from bdnn.estimators.robust import Robust
 from bdnn.estimators.validation import check_features
@@ -73,8 +73,8 @@ class BDNNEstimator(BaseEstimator):  # type: ignore[misc]
         return self.model_.network
 
     @property
-    def encoder_(self) -> Scaler:
-        """From raw features to inputs of the network."""
+    def encoder_(self) -> Encoder:
+        """From raw columns to inputs of the network."""
         return self.model_.encoder
 
     @property
@@ -253,7 +253,7 @@ class BDNNEstimator(BaseEstimator):  # type: ignore[misc]
         estimator._take(record.model, result, dict(record.certificate))
         estimator.n_features_in_ = record.model.n_features
         if has_column_names:
-            estimator.feature_names_in_ = np.array(record.model.names, dtype=object)
+            estimator.feature_names_in_ = np.array(record.model.feature_names, dtype=object)
         estimator.extra_ = dict(record.extra)
         return estimator
 
@@ -297,17 +297,20 @@ class BDNNEstimator(BaseEstimator):  # type: ignore[misc]
             get_solver(self.solver).check_available()
         return budget
 
-    def _names(self, feature_names: Sequence[str] | None) -> tuple[str, ...] | None:
-        """Names given to ``fit``, or the columns' own, or none."""
-        if feature_names is None:
-            found = getattr(self, "feature_names_in_", None)
-            return None if found is None else tuple(map(str, found))
-        if len(feature_names) != self.n_features_in_:
+    def _unscaled(self, feature_names: Sequence[str] | None, encoder: Encoder | None) -> Encoder:
+        """What the features are: as told, with names given to ``fit``, or the columns' own."""
+        if encoder is None:
+            names = getattr(self, "feature_names_in_", None)
+            names = names if feature_names is None else feature_names
+            if names is None:
+                return Encoder.of_features(self.n_features_in_)
+            encoder = Encoder.of_features(len(names), list(map(str, names)))
+        if encoder.n_features != self.n_features_in_:
             raise DataError(
                 f"feature_names must name {self.n_features_in_} features, got "
-                f"{len(feature_names)}: give one name per column."
+                f"{encoder.n_features}: give one name per column."
             )
-        return tuple(map(str, feature_names))
+        return encoder
 
 
 def warn_if_stopped(result: TrainingResult, *, stacklevel: int) -> None:

@@ -14,21 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from bdnn.bounds.previous import PreviousFit
 from bdnn.constraints import AbstractConstraint
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.errors import DataError
 from bdnn.estimators.base import BDNNEstimator, warn_if_stopped
 from bdnn.estimators.incremental import Memory, check_plain, check_same_shape, recalled
 from bdnn.estimators.problems import check_constraints, make_problems
 from bdnn.estimators.robust import Robust, with_radii
-from bdnn.estimators.samples import (
-    LabelledSamples,
-    Problems,
-    check_classes,
-    check_labels,
-    known_labels,
-)
-from bdnn.estimators.validation import check_features
-from bdnn.mip.growth import GrowingModel
+from bdnn.estimators.samples import LabelledSamples, Problems
+from bdnn.estimators.validation import check_classes, check_features, check_labels, known_labels
+from bdnn.mip.model import GrowingModel
 from bdnn.model import Model
 from bdnn.model_file import ModelRecord
 from bdnn.network.activation import Activation, FloatArray
@@ -107,8 +101,8 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         Encoder, network and classes, which certify, export and report are functions of.
     network_ : Network
         The trained network.
-    encoder_ : Scaler
-        From raw features to inputs of the network.
+    encoder_ : Encoder
+        From raw columns to inputs of the network.
     result_ : TrainingResult
         Loss, bound, gap and status.
     history_ : tuple of Progress
@@ -184,6 +178,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         must: ArrayLike | None = None,
         groups: ArrayLike | None = None,
         feature_names: Sequence[str] | None = None,
+        encoder: Encoder | None = None,
     ) -> Self:
         """Train a network.
 
@@ -204,6 +199,8 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
             Group of every sample, for fairness constraints without a feature.
         feature_names : sequence of str, optional
             Names for the model file where ``X`` has no column names.
+        encoder : Encoder, optional
+            What made ``X`` of a table, instead of names; it becomes part of the model.
 
         Returns
         -------
@@ -222,7 +219,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
             must=must,
             groups=groups,
         )
-        return self._fit(samples, feature_names)
+        return self._fit(samples, self._unscaled(feature_names, encoder))
 
     def partial_fit(
         self,
@@ -256,7 +253,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         samples = LabelledSamples.create(
             values, labels, given, sample_weight, class_weight=self.class_weight
         )
-        return self._fit(samples, models=GrowingModel())
+        return self._fit(samples, self._unscaled(None, None), models=GrowingModel())
 
     def extend(
         self,
@@ -309,7 +306,6 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         models = (self._memory and self._memory.models) or GrowingModel()
         return self._train(
             self.encoder_,
-            self.model_.names,
             samples,
             method,
             problems,
@@ -321,7 +317,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
     def _fit(
         self,
         samples: LabelledSamples,
-        feature_names: Sequence[str] | None = None,
+        unscaled: Encoder,
         models: GrowingModel | None = None,
     ) -> Self:
         """Train from nothing."""
@@ -329,16 +325,16 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         architecture = self._architecture(samples.values.shape[1], len(samples.classes))
         method = get_method(self.method)
         budget = self._budget()
-        names = self._names(feature_names)
         robust, constraints = self.robust, check_constraints(self.constraints)
         samples = with_radii(samples, robust)
         fixed_unit = self.scale == "auto" and robust is not None
-        encoder = Scaler.fit(
+        encoder = Encoder.fit(
             samples.values,
             "standard" if fixed_unit else self.scale,
             weights=architecture.weights[0],
             sample_weight=samples.weight,
             labels=samples.labels,
+            unscaled=unscaled,
         )
         is_constrained = bool(constraints) or samples.must is not None
         counts_all = (
@@ -354,12 +350,10 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
             method,
             robust=robust,
             constraints=constraints,
-            names=names,
             seed=budget.seed,
         )
         return self._train(
             encoder,
-            names,
             samples,
             method,
             problems,
@@ -371,8 +365,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
 
     def _train(
         self,
-        encoder: Scaler,
-        names: tuple[str, ...] | None,
+        encoder: Encoder,
         samples: LabelledSamples,
         method: AbstractMethod,
         problems: Problems,
@@ -398,7 +391,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         )
         self.classes_ = samples.classes
         plain = (c.item() if isinstance(c, np.generic) else c for c in samples.classes)
-        self._take(Model(encoder, network, tuple(plain), names=names), result, certificate)
+        self._take(Model(encoder, network, tuple(plain)), result, certificate)
         self._memory: Memory | None = Memory(samples, models)
         warn_if_stopped(result, stacklevel=5)
         return self

@@ -9,7 +9,7 @@ from typing import Any
 from bdnn.encoding.scaling import AUTO_KINDS
 from bdnn.errors import DataError, ModelError
 from bdnn.estimators.samples import LabelledSamples
-from bdnn.mip.growth import GrowingModel
+from bdnn.mip.model import GrowingModel
 from bdnn.model import Model
 from bdnn.network.architecture import Architecture
 
@@ -63,7 +63,7 @@ def recalled(
 
 def check_same_shape(model: Model, architecture: Architecture, scale: str | None) -> None:
     """Refuse parameters that ask for another network or encoder than there is."""
-    kept, kind = model.network.architecture, model.encoder.kind
+    kept, kind = model.network.architecture, model.encoder.scale
     kinds = (kind, *(["auto"] if kind in AUTO_KINDS else []))
     if architecture != kept or scale not in kinds:
         raise ModelError(

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from bdnn.constraints import AbstractConstraint, DemographicParity, MustClassify
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError
 from bdnn.estimators.robust import Robust
 from bdnn.estimators.samples import LabelledSamples, Problems
@@ -23,12 +23,11 @@ from bdnn.training.paper.local_search import LocalSearch
 def make_problems(
     samples: LabelledSamples,
     architecture: Architecture,
-    encoder: Scaler,
+    encoder: Encoder,
     method: AbstractMethod,
     *,
     robust: Robust | None,
     constraints: Sequence[AbstractConstraint],
-    names: tuple[str, ...] | None,
     seed: int,
 ) -> tuple[AbstractMethod, Problems]:
     """What to train on, and the method that can do it."""
@@ -48,7 +47,7 @@ def make_problems(
         return method, found
     context = Context(
         architecture,
-        names,
+        encoder.feature_names,
         tuple(samples.classes.tolist()),
         samples.values,
         samples.labels,

@@ -13,7 +13,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from threadpoolctl import threadpool_limits
 
 from bdnn.constraints import AbstractConstraint
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError
 from bdnn.estimators.base import BDNNEstimator, warn_if_stopped
 from bdnn.estimators.problems import check_constraints
@@ -99,8 +99,8 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
     model_ : Model
         Encoder, network and what the outputs' values stand for.
     network_ : Network
-    encoder_ : Scaler
-        From raw features to inputs of the network.
+    encoder_ : Encoder
+        From raw columns to inputs of the network.
     result_ : TrainingResult
         Loss, bound, gap, status and history; its ``error`` is 1 minus the training R2 on the
         targets as given.
@@ -165,6 +165,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         sample_weight: ArrayLike | None = None,
         *,
         feature_names: Sequence[str] | None = None,
+        encoder: Encoder | None = None,
     ) -> Self:
         """Train a network.
 
@@ -175,6 +176,8 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         sample_weight : array of shape (n_samples,), optional
         feature_names : sequence of str, optional
             Names for the model file where ``X`` has no column names.
+        encoder : Encoder, optional
+            What made ``X`` of a table, instead of names; it becomes part of the model.
 
         Returns
         -------
@@ -195,9 +198,12 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         self.ridge_ = automatic if isinstance(self.ridge, str) else float(self.ridge)
         automatic = 0.0 if plain or len(values) > _MANY else _SMOOTHING
         self.smoothing_ = automatic if isinstance(self.smoothing, str) else float(self.smoothing)
-        names = self._names(feature_names)
-        encoder = Scaler.fit(
-            values, self.scale, weights=architecture.weights[0], sample_weight=weight
+        encoder = Encoder.fit(
+            values,
+            self.scale,
+            weights=architecture.weights[0],
+            sample_weight=weight,
+            unscaled=self._unscaled(feature_names, encoder),
         )
         scaler = TargetScaler.fit(
             targets,
@@ -215,7 +221,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
             ridge=self.ridge_,
             tolerance=budget.tolerance,
         )
-        context = replace(Context.of_problem(given), names=names)
+        context = replace(Context.of_problem(given), names=encoder.feature_names)
         given = constrain(given, check_constraints(self.constraints), context)
         method.check_supports(given)
         problem = given
@@ -231,7 +237,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
             on_progress=self.callback,
         )
         result = replace(result, error=given.error(network), seconds=result.seconds + prepared)
-        self._take(Model(encoder, network, targets=scaler, names=names), result, {})
+        self._take(Model(encoder, network, targets=scaler), result, {})
         warn_if_stopped(result, stacklevel=3)
         return self
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError
 from bdnn.estimators.samples import LabelledSamples
 from bdnn.network.activation import BoolArray, FloatArray
@@ -99,7 +99,7 @@ class Robust:
         self,
         samples: LabelledSamples,
         architecture: Architecture,
-        encoder: Scaler,
+        encoder: Encoder,
         inputs: FloatArray,
         seed: int,
         part: BoolArray,

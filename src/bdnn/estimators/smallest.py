@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import count
 from typing import Any, cast
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError, NoSolutionError
 from bdnn.estimators.classifier import BDNNClassifier
 from bdnn.training.limits import Limits
@@ -69,6 +71,7 @@ def smallest_network(
     limits: Limits | None = None,
     sample_weight: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
+    encoder: Encoder | None = None,
     callback: Callable[[Progress], bool | None] | None = None,
     **parameters: Any,
 ) -> SmallestNetwork:
@@ -93,6 +96,8 @@ def smallest_network(
         Its seconds are for everything.
     sample_weight : array, optional
     feature_names : sequence of str, optional
+    encoder : Encoder, optional
+        As for :meth:`BDNNClassifier.fit`.
     callback : callable, optional
         As for :class:`BDNNClassifier`.
     **parameters
@@ -129,41 +134,40 @@ def smallest_network(
         raise ModelError(f"max_width must be positive, got {max_width!r}: give for example 64.")
     weight = 1.0 if sample_weight is None else np.asarray(sample_weight, dtype=float)
     total = float(np.broadcast_to(weight, len(np.asarray(y))).sum())
+    allowed = 2.0 * max_error * total
     hunt = _Hunt(
-        {"X": X, "y": y, "sample_weight": sample_weight, "feature_names": feature_names},
-        allowed=2.0 * max_error * total,
-        limits=limits,
-        callback=callback,
-        model=BDNNClassifier(**parameters),
+        {
+            "X": X,
+            "y": y,
+            "sample_weight": sample_weight,
+            "feature_names": feature_names,
+            "encoder": encoder,
+        },
+        # Sums of weights are rounded; a loss that is off by less than any sample is not a miss.
+        allowed + 1e-9 * max(1.0, allowed),
+        limits,
+        callback,
+        BDNNClassifier(**parameters),
     )
     width = hunt.find(max_width)
     insufficient = hunt.prove(width)
     return hunt.conclude(width, insufficient)
 
 
+@dataclass
 class _Hunt:
     """Fits of several widths on the same samples, under one time limit."""
 
-    def __init__(
-        self,
-        samples: dict[str, Any],
-        *,
-        allowed: float,
-        limits: Limits,
-        callback: Callable[[Progress], bool | None] | None,
-        model: BDNNClassifier,
-    ) -> None:
-        self.samples = samples
-        # Sums of weights are rounded; a loss that is off by less than any sample is not a miss.
-        self.allowed = allowed + 1e-9 * max(1.0, allowed)
-        self.limits = limits
-        self.seconds = limits.seconds
-        self.callback = callback
-        self.model = model
-        self.started = time.perf_counter()
-        self.stopped = False
-        self.found: dict[int, BDNNClassifier] = {}
-        self.attempts: dict[int, Attempt] = {}
+    samples: dict[str, Any]
+    allowed: float
+    limits: Limits
+    callback: Callable[[Progress], bool | None] | None
+    model: BDNNClassifier
+    started: float = field(default_factory=time.perf_counter)
+    stopped: bool = False
+    found: dict[int, BDNNClassifier] = field(default_factory=dict)
+    attempts: dict[int, Attempt] = field(default_factory=dict)
+    ruled_out: set[int] = field(default_factory=set)
 
     @property
     def elapsed(self) -> float:
@@ -192,6 +196,9 @@ class _Hunt:
         old = self.attempts.get(width, Attempt(width, np.inf, -np.inf, ""))
         best = max((result.bound, result.bound_origin), (old.bound, old.bound_origin))
         self.attempts[width] = Attempt(width, min(result.loss, old.loss), *best)
+        condition = result.condition
+        if not condition.margin and result.proof.value - condition.tolerance > self.allowed:
+            self.ruled_out.add(width)  # whatever margins networks keep
         if result.loss <= self.allowed:
             self.found[width] = model
         elif result.status == "interrupted" and not decided:
@@ -200,7 +207,7 @@ class _Hunt:
 
     def find(self, max_width: int) -> int:
         """Double the width until it does, then halve the interval between no and yes."""
-        deadline = _FINDING * self.seconds
+        deadline = _FINDING * self.limits.seconds
         too_narrow, width = 0, 1
         while width not in self.found:
             left = deadline - self.elapsed
@@ -223,7 +230,7 @@ class _Hunt:
 
     def prove(self, width: int) -> int:
         """Rule out widths from below; what is too narrow rules out all that is narrower."""
-        deadline = self.elapsed + _PROVING * self.seconds
+        deadline = self.elapsed + _PROVING * self.limits.seconds
         for narrow in range(1, width):
             left = deadline - self.elapsed
             known = self.attempts.get(narrow)
@@ -231,35 +238,18 @@ class _Hunt:
                 self.fit(narrow, left)
             if narrow in self.found:
                 continue
-            if not self._is_ruled_out(narrow):
+            if narrow not in self.ruled_out:
                 break
-        if self._is_monotone:
-            return max(filter(self._is_ruled_out, self.attempts), default=0)
-        return next(width for width in range(self._widest + 1) if not self._is_ruled_out(width + 1))
-
-    def _is_ruled_out(self, width: int) -> bool:
-        """Whether no network of that width can do, with or without margins."""
-        attempt = self.attempts.get(width)
-        return (
-            attempt is not None
-            and attempt.bound > self.allowed
-            and "margin" not in attempt.bound_origin
-        )
-
-    @property
-    def _widest(self) -> int:
-        return max(self.attempts)
-
-    @property
-    def _is_monotone(self) -> bool:
-        """Whether a wider network can always ignore a unit; binary weights need thresholds to."""
-        return self.model.weights != "binary" or self.model.thresholds == "neuron"
+        # Whether a wider network can always ignore a unit; binary weights need thresholds to.
+        if self.model.weights != "binary" or self.model.thresholds == "neuron":
+            return max(self.ruled_out, default=0)
+        return next(width for width in count() if width + 1 not in self.ruled_out)
 
     def conclude(self, width: int, insufficient: int) -> SmallestNetwork:
         """Train the chosen width to the end, from the network in hand."""
         width = min(width, *self.found)
         model = self.found[width]
-        left = self.seconds - self.elapsed
+        left = self.limits.seconds - self.elapsed
         if left > 0.5 and not self.stopped:
             self.fit(width, left, decide=False)
             model = self.found[width]

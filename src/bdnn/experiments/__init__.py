@@ -1,7 +1,6 @@
 """The paper's tables and figures, and experiments of your own, as data that a runner works off."""
 
-from bdnn.experiments.cells import Cell, estimated_seconds, plan
-from bdnn.experiments.experiment import Experiment
+from bdnn.experiments.experiment import Cell, Experiment, estimated_seconds, plan
 from bdnn.experiments.reading import load_experiment, names, parse_experiment
 from bdnn.experiments.report import write_report
 from bdnn.experiments.results import ResultFile, read_results

@@ -11,8 +11,8 @@ import numpy as np
 
 from bdnn import datasets
 from bdnn.clock import Slot
-from bdnn.experiments.measures import attack_measure
-from bdnn.experiments.training import Fitted, Labels, fit_bdnn, fit_dnn, fit_peer
+from bdnn.experiments.numbers import attack_measure
+from bdnn.experiments.training import Labels, fit
 from bdnn.network.activation import FloatArray
 
 
@@ -40,8 +40,8 @@ def _samples(work: Mapping[str, Any]) -> tuple[FloatArray, Labels]:
         data = datasets.load(name, **options)
         X, labels = data.X, data.y
     else:
-        from bdnn.datasets.tables.samples import Samples
-        from bdnn.datasets.tables.table import read_table
+        from bdnn.datasets.samples import Samples
+        from bdnn.datasets.tables import read_table
 
         samples = Samples.from_table(read_table(name), None)
         X, labels = samples.X, samples.y
@@ -63,9 +63,9 @@ def _trained(work: Mapping[str, Any], X: FloatArray, y: Labels) -> dict[str, Any
     )
     X, y = X[: split["rows"]], y[: split["rows"]]
     share = split["validation"] / kept
-    wait_for_compiled_code(work)
+    _wait_for_compiled_code(work)
     began = time.perf_counter()
-    fitted = _fit(work, X, y, share)
+    fitted = fit(work, X, y, share)
     seconds = time.perf_counter() - began
     measures = {**fitted.facts, "seconds": seconds, **_scores(fitted.model, X_test, y_test)}
     rng = np.random.default_rng(seed)
@@ -80,37 +80,14 @@ def _trained(work: Mapping[str, Any], X: FloatArray, y: Labels) -> dict[str, Any
     }
 
 
-def wait_for_compiled_code(work: Mapping[str, Any]) -> None:
+def _wait_for_compiled_code(work: Mapping[str, Any]) -> None:
     """Load the search before the clock starts: once per process, and no part of a method's time."""
     if work["kind"] == "bdnn":
-        from bdnn.search.warm_up import wait_until_ready
+        from bdnn.search.loading import wait_for_worst_case, wait_until_ready
 
         wait_until_ready(Slot())
         if work["radius"] and work["settings"].get("robust_loss", "certified") == "certified":
-            from bdnn.search.certified import MOVES
-
-            MOVES.wait(Slot())
-
-
-def _fit(work: Mapping[str, Any], X: FloatArray, y: Labels, validation: float) -> Fitted:
-    seed, settings = work["seed"], work["settings"]
-    if work["kind"] == "peer":
-        return fit_peer(X, y, model=settings["model"], seed=seed)
-    if work["kind"] == "dnn":
-        return fit_dnn(
-            X, y, hidden=work["hidden"], settings=settings, validation=validation, seed=seed
-        )
-    return fit_bdnn(
-        X,
-        y,
-        hidden=work["hidden"],
-        settings=settings,
-        options=work["options"],
-        seconds=work["seconds"],
-        validation=validation,
-        radius=work["radius"],
-        seed=seed,
-    )
+            wait_for_worst_case(Slot())
 
 
 def _scores(model: Any, X: FloatArray, y: Labels) -> dict[str, float]:

@@ -41,19 +41,17 @@ class Fields:
         """Take true or false."""
         return bool(self._take(name, bool, "true or false", default))
 
-    def number(self, name: str, default: float | None = None) -> float | None:
+    def number(self, name: str) -> float | None:
         """Take a positive number, or None where there is none."""
-        value = self._left.pop(name, default)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+        value = self._left.pop(name, None)
+        if value is not None and not (_is_number(value) and value > 0):
             raise self.error(f"{name} must be a positive number, got {value!r}", "give one")
-        return float(value)
+        return None if value is None else float(value)
 
     def share(self, name: str, default: float) -> float:
         """Take a number from 0 to below 1."""
         value = self._left.pop(name, default)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1:
+        if not (_is_number(value) and 0 <= value < 1):
             raise self.error(f"{name} must be from 0 to below 1, got {value!r}", "give a share")
         return float(value)
 
@@ -64,12 +62,19 @@ class Fields:
             raise self.error(f"{name} must be a table, got {value!r}", f"write [{name}]")
         return value
 
-    def records(self, name: str) -> list[Any]:
+    def table(self, name: str) -> Fields:
+        """Take a table, empty where there is none."""
+        return Fields(self.source, f"[{name}]", self.entries(name))
+
+    def tables(self, name: str) -> list[Fields]:
         """Take a list of tables, empty where there is none."""
         value = self._left.pop(name, [])
         if not isinstance(value, list):
             raise self.error(f"{name} must be a list of tables", f"write [[{name}]]")
-        return value
+        return [
+            Fields(self.source, f"[[{name}]] number {place}", entry)
+            for place, entry in enumerate(value, start=1)
+        ]
 
     def items(self, name: str, kind: type | tuple[type, ...], default: Any = None) -> list[Any]:
         """Take a list whose items have a type and differ."""
@@ -110,3 +115,7 @@ class Fields:
         if not isinstance(value, kind):
             raise self.error(f"{name} must be {what}, got {value!r}", "give one")
         return value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

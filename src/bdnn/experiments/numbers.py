@@ -1,19 +1,126 @@
-"""Results beside the paper's numbers: one entry per number that a table shows."""
+"""Numbers: what is measured in a cell, and results beside the paper's, an entry per number."""
 
 from __future__ import annotations
 
 import math
+import re
 import statistics
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from bdnn.experiments.cells import make_cell
-from bdnn.experiments.experiment import Experiment, Method
-from bdnn.experiments.measures import Measure, find_measure
+from bdnn.experiments.experiment import Experiment, Method, make_cell
 
 Rows = Mapping[str, Mapping[str, Any]]
+Better = Literal["higher", "lower", "equal"]
+
+_STATISTICS = {"max": max, "min": min}
+_ATTACK = "attack "
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number per cell.
+
+    Parameters
+    ----------
+    name : str
+        As in results: ``accuracy``, ``seconds``, ...
+    statistic : {"mean", "max", "min"}
+        Over the seeds.
+    better : {"higher", "lower", "equal"}
+    is_accuracy : bool
+        Whether it counts among the accuracy cells of the summary.
+    digits : int
+    """
+
+    name: str
+    statistic: str
+    better: Better
+    is_accuracy: bool
+    digits: int
+
+    def over(self, values: Sequence[float]) -> float:
+        """The statistic of the values of all seeds."""
+        return float(_STATISTICS.get(self.statistic, statistics.fmean)(values))
+
+    def difference(self, ours: float, paper: float) -> float:
+        """How much better ours is, both rounded as the paper rounds; negative if it is worse."""
+        gained = round(ours, self.digits) - round(paper, self.digits)
+        if self.better == "higher":
+            return gained
+        return 0.0 - gained if self.better == "lower" else 0.0 - abs(gained)
+
+    def write(self, value: float | None) -> str:
+        """A number as in tables."""
+        if value is None or not math.isfinite(value):
+            return "-"
+        if self.name == "seconds":
+            return f"{value:.3g}" if value < 100 else f"{value:.0f}"
+        return f"{value:.{self.digits}f}"
+
+
+_SIMPLE: dict[str, tuple[Better, bool, int]] = {
+    "accuracy": ("higher", True, 1),
+    "precision": ("higher", False, 1),
+    "recall": ("higher", False, 1),
+    "f1": ("higher", False, 1),
+    "gap": ("lower", False, 2),
+    "proven": ("higher", False, 0),
+    "train_accuracy": ("higher", False, 1),
+    "loss": ("lower", False, 1),
+    "seconds": ("lower", False, 1),
+    "instances": ("equal", False, 0),
+    "attributes": ("equal", False, 0),
+    "classes": ("equal", False, 0),
+    "largest_class": ("equal", False, 1),
+    "smallest_class": ("equal", False, 1),
+}
+_WORDS = {
+    "hidden": "hidden layers",
+    "radius": "defence",
+    "f1": "F1",
+    "seconds": "time (s)",
+    "accuracy": "accuracy (%)",
+    "max accuracy": "largest",
+    "min accuracy": "smallest",
+    "precision": "precision (%)",
+    "recall": "recall (%)",
+    "gap": "gap (%)",
+    "proven": "proven (%)",
+    "largest_class": "largest class (%)",
+    "smallest_class": "smallest class (%)",
+    "train_error": "training error (%)",
+    "validation_error": "validation error (%)",
+    "epoch_seconds": "seconds",
+}
+CURVES = ("train_error", "validation_error", "epoch_seconds")
+
+
+def find_measure(name: str) -> Measure | None:
+    """The measure of a name, such as ``accuracy``, ``min accuracy`` or ``attack 0.1``."""
+    head, _, tail = name.partition(" ")
+    statistic = head if head in _STATISTICS and tail else "mean"
+    simple = tail if statistic != "mean" else name
+    if re.fullmatch(rf"{_ATTACK}\d+(\.\d+)?(e-?\d+)?", simple):
+        return Measure(simple, statistic, "higher", True, 1)
+    return Measure(simple, statistic, *_SIMPLE[simple]) if simple in _SIMPLE else None
+
+
+def attack_measure(level: float) -> str:
+    """Name of the accuracy under random perturbations of a size."""
+    return f"{_ATTACK}{level:g}"
+
+
+def known_measures() -> tuple[str, ...]:
+    """Names for messages."""
+    return (*_SIMPLE, "attack LEVEL")
+
+
+def word(name: str) -> str:
+    """A name as people write it."""
+    return _WORDS.get(name, name.replace("_", " "))
 
 
 @dataclass(frozen=True)
@@ -62,6 +169,16 @@ class Entry:
             return None
         return self.paper / self.ours
 
+    @property
+    def badge(self) -> str:
+        """The ratio or difference as in tables, ▲ at or above the paper and ▼ below."""
+        if self.ratio is not None:
+            return f"{self.ratio:.0f}x" if self.ratio >= 10 else f"{self.ratio:.2g}x"
+        if self.difference is None or self.measure.name == "seconds":
+            return ""
+        sign = "▲" if self.difference >= 0 else "▼"
+        return f"{sign}{abs(self.difference):.{self.measure.digits}f}"
+
 
 def entries(experiment: Experiment, rows: Rows) -> list[Entry]:
     """Every number of an experiment's table."""
@@ -109,11 +226,6 @@ def shown(coordinates: Mapping[str, Any]) -> dict[str, str]:
     """Coordinates as text; of a data file its name."""
     text = {axis: str(value) for axis, value in coordinates.items()}
     return {**text, "data": Path(text["data"]).stem}
-
-
-def write_ratio(ratio: float) -> str:
-    """How many times faster, as in tables."""
-    return f"{ratio:.0f}x" if ratio >= 10 else f"{ratio:.2g}x"
 
 
 @dataclass(frozen=True)

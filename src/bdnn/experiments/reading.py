@@ -22,7 +22,7 @@ from bdnn.experiments.experiment import (
     Table,
 )
 from bdnn.experiments.fields import Fields
-from bdnn.experiments.measures import CURVES, find_measure, known_measures
+from bdnn.experiments.numbers import CURVES, find_measure, known_measures
 from bdnn.experiments.training import check_method, parse_hidden
 
 _COORDINATES = (*AXES, "method", "measure")
@@ -89,25 +89,15 @@ def parse_experiment(
     seeds = fields.items("seeds", int, [0])
     if not seeds or min(seeds) < 0:
         raise fields.error(f"seeds must be whole numbers from 0, got {seeds}", "give some")
-    split = _split(Fields(name, "[split]", fields.entries("split")))
-    grid = _grid(Fields(name, "[grid]", fields.entries("grid")), base or Path())
+    split = _split(fields.table("split"))
+    grid = _grid(fields.table("grid"), base or Path())
     attacks = fields.items("attacks", (int, float), [])
-    methods = [
-        _method(Fields(name, f"[[methods]] number {place + 1}", entry), grid, quick)
-        for place, entry in enumerate(fields.records("methods"))
-    ]
+    methods = [_method(entry, grid, quick) for entry in fields.tables("methods")]
     if not methods:
         raise fields.error("has no methods", "add [[methods]]")
-    paper = [
-        number
-        for place, entry in enumerate(fields.records("paper"))
-        for number in _paper(Fields(name, f"[[paper]] number {place + 1}", entry))
-    ]
-    table = fields.entries("table")
-    figures = [
-        _figure(Fields(name, f"[[figures]] number {place + 1}", entry), grid)
-        for place, entry in enumerate(fields.records("figures"))
-    ]
+    paper = [number for entry in fields.tables("paper") for number in _paper(entry)]
+    table = fields.table("table")
+    figures = [_figure(entry, grid) for entry in fields.tables("figures")]
     fields.close()
     experiment = Experiment(
         name,
@@ -119,7 +109,7 @@ def parse_experiment(
         grid,
         tuple(map(float, attacks)),
         tuple(method for method in methods if method is not None),
-        _table(Fields(name, "[table]", table), grid) if table else None,
+        _table(table, grid) if document.get("table") else None,
         tuple(figures),
         tuple(paper),
     )
@@ -143,8 +133,7 @@ def _merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
 
 
 def _split(fields: Fields) -> Split:
-    number = fields.number("test", 0.25)
-    assert number is not None
+    number = fields.number("test") or 0.25
     if number >= 1 and number != int(number):
         raise fields.error(f"test must be a share or a whole number, got {number}", "mend it")
     rows = fields.number("rows")
@@ -203,8 +192,6 @@ def _method(fields: Fields, grid: Mapping[str, list[Any]], quick: bool) -> Metho
     for axis, chosen in only.items():
         if axis not in grid or not isinstance(chosen, list):
             raise fields.error(f"only names {axis!r}", "give a list of values of an axis in [grid]")
-    typical = fields.number("typical", 1.0)
-    assert typical is not None
     paper_share = fields.number("paper_share")
     method = Method(
         name,
@@ -215,10 +202,9 @@ def _method(fields: Fields, grid: Mapping[str, list[Any]], quick: bool) -> Metho
         fields.entries("settings"),
         fields.entries("options"),
         fields.number("seconds"),
-        None
-        if quick
-        else paper_share,  # quick fits end by themselves, so that they can be repeated
-        typical,
+        # Quick fits end by themselves, so that they can be repeated.
+        None if quick else paper_share,
+        fields.number("typical") or 1.0,
     )
     fields.close()
     check_method(method, grid, fields)
@@ -235,10 +221,7 @@ def _paper(fields: Fields) -> list[PaperNumber]:
     places = at.pop(lists[0]) if lists else [None]
     numbers = []
     for measure, found in values.items():
-        if find_measure(measure) is None:
-            raise fields.error(
-                f"has an unknown measure {measure!r}", f"use one of {', '.join(known_measures())}"
-            )
+        _check_measure(measure, fields)
         row = found if lists else [found]
         if not isinstance(row, list) or len(row) != len(places):
             raise fields.error(f"{measure} must have {len(places)} numbers", "give one per value")
@@ -248,6 +231,13 @@ def _paper(fields: Fields) -> list[PaperNumber]:
             here = {**at, lists[0]: place} if lists else dict(at)
             numbers.append(PaperNumber(here, method, measure, float(value)))
     return numbers
+
+
+def _check_measure(name: str, fields: Fields) -> None:
+    if find_measure(name) is None:
+        raise fields.error(
+            f"has an unknown measure {name!r}", f"use one of {', '.join(known_measures())}"
+        )
 
 
 def _table(fields: Fields, grid: Mapping[str, list[Any]]) -> Table:
@@ -261,10 +251,7 @@ def _table(fields: Fields, grid: Mapping[str, list[Any]]) -> Table:
             f"must place each of {', '.join(sorted(wanted))} in rows or columns once", "mend it"
         )
     for measure in measures:
-        if find_measure(measure) is None:
-            raise fields.error(
-                f"has an unknown measure {measure!r}", f"use one of {', '.join(known_measures())}"
-            )
+        _check_measure(measure, fields)
     return Table(parts[0], parts[1], measures)
 
 

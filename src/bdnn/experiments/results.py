@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import sys
 from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from bdnn.errors import DataError
@@ -20,6 +22,7 @@ if sys.platform != "win32":  # where two runs in one folder are the user's care
     import fcntl
 
 FILENAME = "results.jsonl"
+_PACKAGES = ("bdnn", "numpy", "scipy", "scikit-learn", "numba", "highspy", "ortools")
 
 
 def read_results(folder: Path) -> dict[str, dict[str, Any]]:
@@ -71,12 +74,7 @@ class ResultFile:
             raise
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._file.close()
 
     def append(self, row: Mapping[str, Any]) -> None:
@@ -96,3 +94,34 @@ class ResultFile:
                     f"another run is writing to {self.folder}: wait for it, or choose another "
                     "folder."
                 ) from error
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that results depend on, as far as installed."""
+    found = {"python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+@cache
+def machine() -> dict[str, str | int | None]:
+    """Processor, number of cores and operating system; no names of machines or users."""
+    return {
+        "system": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor()
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor()

@@ -9,12 +9,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from bdnn.experiments.cells import Cell
 from bdnn.experiments.cluster import dask_cluster, stream_on_cluster
 from bdnn.experiments.evaluation import run_cell
-from bdnn.experiments.machine import machine, versions
-from bdnn.experiments.results import ResultFile
-from bdnn.parallel import stream_tasks
+from bdnn.experiments.experiment import Cell
+from bdnn.experiments.results import ResultFile, machine, versions
 
 Task = tuple[str, Mapping[str, Any]]
 
@@ -120,12 +118,19 @@ class _Run:
         Of several cells under way any may be what killed it, so each of them is run alone then;
         the one that kills again has failed.
         """
-        import joblib
+        from joblib import Parallel, delayed
         from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+        # No cell is handed over before a worker is free: what is under way is then known.
+        workers = Parallel(
+            jobs,
+            backend="loky",
+            return_as="generator_unordered",
+            batch_size=1,
+            pre_dispatch="n_jobs",
+        )
         try:
-            with joblib.parallel_config(backend="loky", n_jobs=jobs):
-                self.take_all(stream_tasks(attempt, self.tasks(cells)))
+            self.take_all(workers(delayed(attempt)(task) for task in self.tasks(cells)))
         except TerminatedWorkerError:
             suspects = {key: self.waiting[key] for key in self.progress.handed_over}
             if len(cells) == 1:

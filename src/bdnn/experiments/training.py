@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.errors import BDNNError
 from bdnn.experiments.experiment import Method
 from bdnn.experiments.fields import Fields
@@ -86,7 +86,7 @@ def check_method(method: Method, grid: Mapping[str, list[Any]], fields: Fields) 
     if method.kind == "bdnn":
         try:
             for data in grid["data"]:
-                _training_method(method.settings_for(data), method.options_for(data))
+                _training_method(*method.on(data))
         except BDNNError as error:
             raise fields.error(f"is refused ({str(error).rstrip('.')})", "mend it") from error
 
@@ -105,31 +105,25 @@ def _training_method(settings: Mapping[str, Any], options: Mapping[str, Any]) ->
     return METHODS[chosen.name](**options)
 
 
-def fit_bdnn(
-    X: FloatArray,
-    y: Labels,
-    *,
-    hidden: str,
-    settings: Mapping[str, Any],
-    options: Mapping[str, Any],
-    seconds: float,
-    validation: float,
-    radius: float | None,
-    seed: int,
-) -> Fitted:
-    """Train a binarized network; ``validation`` is a share of these samples."""
+def fit(work: Mapping[str, Any], X: FloatArray, y: Labels, validation: float) -> Fitted:
+    """Train what a cell asks for; ``validation`` is a share of these samples."""
+    return _FITS[work["kind"]](work, X, y, validation)
+
+
+def _fit_bdnn(work: Mapping[str, Any], X: FloatArray, y: Labels, validation: float) -> Fitted:
     from bdnn.estimators import BDNNClassifier, Robust
     from bdnn.training.limits import Limits
 
+    settings, radius = work["settings"], work["radius"]
     loss = settings.get("robust_loss", "certified")
     model = BDNNClassifier(
         **{
             **{name: value for name, value in settings.items() if name != "robust_loss"},
-            "hidden": parse_hidden(hidden),
-            "method": _training_method(settings, options),
-            "limits": Limits(seconds=seconds),
+            "hidden": parse_hidden(work["hidden"]),
+            "method": _training_method(settings, work["options"]),
+            "limits": Limits(seconds=work["seconds"]),
             "validation_fraction": validation,
-            "random_state": seed,
+            "random_state": work["seed"],
             "robust": Robust(radius, loss=loss) if radius else None,
         }
     ).fit(X, y)
@@ -158,15 +152,7 @@ def _epoch_curves(steps: tuple[Mapping[str, Any], ...]) -> dict[str, list[float]
     return {name: values for name, values in curves.items() if values}
 
 
-def fit_dnn(
-    X: FloatArray,
-    y: Labels,
-    *,
-    hidden: str,
-    settings: Mapping[str, Any],
-    validation: float,
-    seed: int,
-) -> Fitted:
+def _fit_dnn(work: Mapping[str, Any], X: FloatArray, y: Labels, validation: float) -> Fitted:
     """Train the paper's ReLU network: Adam, cross entropy, the epoch of least validation error.
 
     Few validation samples leave many epochs equal, of which the last is kept; without validation
@@ -179,7 +165,7 @@ def fit_dnn(
     from sklearn.preprocessing import FunctionTransformer
     from sklearn.utils import check_random_state
 
-    wanted = {**_DNN_DEFAULTS, **settings}
+    wanted, seed = {**_DNN_DEFAULTS, **work["settings"]}, work["seed"]
     classes = np.unique(y)
     known = X, y
     X_val, y_val = X[:0], y[:0]
@@ -190,7 +176,7 @@ def fit_dnn(
 
     def begun(n_samples: int) -> Any:
         return MLPClassifier(
-            parse_hidden(hidden),
+            parse_hidden(work["hidden"]),
             activation="relu",
             solver="adam",
             alpha=0.0,
@@ -225,10 +211,10 @@ def fit_dnn(
     return Fitted(make_pipeline(scaling, kept), facts, {}, curves)
 
 
-def _dnn_scaler(scale: str, X: FloatArray, y: Labels) -> Scaler:
+def _dnn_scaler(scale: str, X: FloatArray, y: Labels) -> Encoder:
     """Scale inputs as those of binarized networks."""
     kind = None if scale == "none" else scale
-    return Scaler.fit(X, kind, weights=WeightSet.parse("continuous"), labels=y)
+    return Encoder.fit(X, kind, weights=WeightSet.parse("continuous"), labels=y)
 
 
 def _one_epoch(network: Any, inputs: FloatArray, y: Labels, classes: Labels) -> None:
@@ -241,7 +227,7 @@ def _one_epoch(network: Any, inputs: FloatArray, y: Labels, classes: Labels) -> 
             raise KeyboardInterrupt from warning
 
 
-def fit_peer(X: FloatArray, y: Labels, *, model: str, seed: int) -> Fitted:
+def _fit_peer(work: Mapping[str, Any], X: FloatArray, y: Labels, validation: float) -> Fitted:
     """Train a usual classifier with its default settings on standardised inputs."""
     from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
@@ -249,11 +235,15 @@ def fit_peer(X: FloatArray, y: Labels, *, model: str, seed: int) -> Fitted:
     from sklearn.preprocessing import StandardScaler
     from sklearn.tree import DecisionTreeClassifier
 
+    seed = work["seed"]
     peers = {
         "logistic": lambda: LogisticRegression(max_iter=2000),
         "forest": lambda: RandomForestClassifier(200, random_state=seed),
         "boosting": lambda: HistGradientBoostingClassifier(random_state=seed),
         "tree": lambda: DecisionTreeClassifier(random_state=seed),
     }
-    pipeline = make_pipeline(StandardScaler(), peers[model]()).fit(X, y)
+    pipeline = make_pipeline(StandardScaler(), peers[work["settings"]["model"]]()).fit(X, y)
     return Fitted(pipeline, {"train_accuracy": 100 * float(pipeline.score(X, y))})
+
+
+_FITS = {"bdnn": _fit_bdnn, "dnn": _fit_dnn, "peer": _fit_peer}

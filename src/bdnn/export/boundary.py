@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.export.inputs import InputFormat
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray, weighted_sums
@@ -22,7 +22,7 @@ Places = NDArray[np.int64]
 
 
 def random_inputs(
-    scaler: Scaler, inputs: InputFormat, count: int, rng: np.random.Generator
+    scaler: Encoder, inputs: InputFormat, count: int, rng: np.random.Generator
 ) -> FloatArray:
     """Draw inputs as a function of this format takes them, most of them of ordinary size."""
     n_features = len(scaler.shift)
@@ -43,7 +43,7 @@ def random_inputs(
 
 
 def extreme_inputs(
-    scaler: Scaler, inputs: InputFormat, count: int, rng: np.random.Generator
+    scaler: Encoder, inputs: InputFormat, count: int, rng: np.random.Generator
 ) -> FloatArray:
     """Draw inputs with features at the ends of their type: largest and smallest numbers, zeros."""
     X = random_inputs(scaler, inputs, count, rng)
@@ -61,7 +61,7 @@ def extreme_inputs(
 
 def boundary_inputs(
     network: Network,
-    scaler: Scaler,
+    scaler: Encoder,
     inputs: InputFormat,
     count: int,
     rng: np.random.Generator,

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.encoding.scaling import LARGEST_INPUT, Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError, UnsupportedFeatureError
+from bdnn.limits import LARGEST_INPUT
 from bdnn.network.activation import FloatArray
 
 INTEGER_TYPES = {
@@ -80,32 +81,25 @@ class InputFormat:
         low, high = self.ranges[feature]
         return np.arange(low, high + 1, dtype=np.int64)
 
-    def values(self, feature: int, counts: FloatArray | Integers, scaler: Scaler) -> FloatArray:
+    def values(self, feature: int, counts: FloatArray | Integers, scaler: Encoder) -> FloatArray:
         """What the network is given for counts of a feature, computed as the estimator does."""
         if self.kind == "scaled":
             return np.asarray(counts * (scaler.step or 1.0), dtype=float)
-        return scale_feature(scaler, feature, counts / self.per_unit[feature])
+        return scaler.transform_feature(feature, counts / self.per_unit[feature])
 
     def rows(self, X: FloatArray) -> FloatArray:
         """Turn inputs of the C function, one sample per line, into what the scaler takes."""
         return np.asarray(X / np.array(self.per_unit, dtype=float))
 
-    def scaled(self, X: FloatArray, scaler: Scaler) -> FloatArray:
+    def scaled(self, X: FloatArray, scaler: Encoder) -> FloatArray:
         """Turn inputs of the C function into inputs of the network."""
         if self.kind == "scaled":
             return np.asarray(X * (scaler.step or 1.0), dtype=float)
         return scaler.transform(self.rows(X))
 
 
-def scale_feature(scaler: Scaler, feature: int, values: FloatArray) -> FloatArray:
-    """Scale values of one feature."""
-    part = slice(feature, feature + 1)
-    alone = Scaler(scaler.kind, scaler.shift[part], scaler.factor[part], scaler.step)
-    return np.asarray(alone.transform(values[:, None])[:, 0])
-
-
 def choose_format(
-    scaler: Scaler,
+    scaler: Encoder,
     data: Mapping[str, Any],
     *,
     kind: str = "auto",
@@ -116,7 +110,7 @@ def choose_format(
 
     Parameters
     ----------
-    scaler : Scaler
+    scaler : Encoder
     data : mapping
         What the model file's certificate says of the training data; may be empty.
     kind : str

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from bdnn.encoding.scaling import LARGEST_SCALED, Scaler
+from bdnn.encoding.encoder import Encoder
+from bdnn.encoding.scaling import LARGEST_SCALED
 from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.export.boundary import compared_inputs
 from bdnn.export.inputs import InputFormat
@@ -99,23 +100,21 @@ def _taken(graph: _Graph, sums: str, t: FloatArray, rule: Activation) -> str:
     return total
 
 
-def _on_grid(scaler: Scaler, W: FloatArray) -> bool:
+def _on_grid(scaler: Encoder, W: FloatArray) -> bool:
     """Whether no sum of scaled inputs rounds, in any order."""
-    if scaler.kind is None or not scaler.step or not (np.rint(W) == W).all():
+    if not scaler.step or not (np.rint(W) == W).all():
         return False
     largest = np.abs(W).sum(axis=1).max(initial=0.0) * LARGEST_SCALED / scaler.step
     return bool(np.frexp(scaler.step)[0] == 0.5 and largest < _EXACT)
 
 
-def _scale(graph: _Graph, scaler: Scaler) -> str:
-    if scaler.kind is None:
+def _scale(graph: _Graph, scaler: Encoder) -> str:
+    if not scaler.step:
         return "X"
     moved = graph.node("Sub", "X", graph.constant(scaler.shift))
     product = graph.node("Mul", moved, graph.constant(scaler.factor))
     low, high = (graph.constant(np.array(sign * LARGEST_SCALED)) for sign in (-1.0, 1.0))
     clipped = graph.node("Clip", product, low, high)
-    if not scaler.step:
-        return clipped
     step = graph.constant(np.array(scaler.step))
     return graph.node("Mul", graph.node("Round", graph.node("Div", clipped, step)), step)
 

@@ -25,7 +25,7 @@ def to_rules(model: Model) -> str:
     names: Sequence[str] = model.feature_names
     scaler = model.encoder
     lines = []
-    if scaler.kind is not None:
+    if scaler.step:
         lines.append("z(feature) is the scaled feature, (value - shift) * factor:")
         used = np.flatnonzero(model.network.weights[0].any(axis=0)).tolist()
         lines += [

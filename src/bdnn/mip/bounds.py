@@ -51,12 +51,17 @@ class LayerBounds:
 
     @property
     def big_m_inactive(self) -> FloatArray:
-        """M with ``W x - t <= M - margin`` for all weights and thresholds, per input."""
+        """M with ``W x - t <= -margin + M`` for all weights and thresholds, per input."""
         return self.highest - self.threshold[0] + self.margin
 
     def offsets(self, rule: Activation) -> FloatArray:
-        """Thresholds of a unit whose shift is 0."""
+        """Thresholds of a rule that are fixed, so that sums of the grid reach them or do not."""
         return _offsets(rule, self.unit, exact=self.exact)
+
+    def leaves(self, other: LayerBounds) -> bool:
+        """Whether rows that were written with other bounds stay right."""
+        mine = (self.unit, self.threshold, self.margin, self.exact)
+        return mine == (other.unit, other.threshold, other.margin, other.exact)
 
 
 def box_bounds(inputs: FloatArray, weight_range: tuple[float, float]) -> tuple[FloatArray, ...]:
@@ -73,13 +78,18 @@ def input_unit(inputs: FloatArray, *, integer: bool) -> tuple[float, bool]:
     return step or float(np.abs(inputs).max(initial=0.0)) or 1.0, step is not None
 
 
+def margin_of(reach: float, eps: float, *, exact: bool) -> float:
+    """Distance that inactive units keep, for sums of at most this size: the rule of strictness."""
+    return 1.0 if exact else max(eps, 4 * INTEGRALITY_TOLERANCE * (2 * reach + 1))
+
+
 def layer_bounds(
     lowest: FloatArray,
     highest: FloatArray,
     *,
     unit: float,
     exact: bool,
-    thresholds: str,
+    thresholds: ThresholdKind,
     eps: float,
     normalised: bool,
     rule: Activation = STEP,
@@ -90,8 +100,14 @@ def layer_bounds(
     as in the paper's lemma (``normalised``); integer weights cannot, nor weights below thresholds
     at fixed distances, so theirs is the whole range.
     """
+    whole = unit
+    if exact and thresholds != "zero" and rule.thresholds is not None:
+        # Fixed distances of thresholds must be integers too.
+        finer = grid_step(np.append(rule.offsets - rule.offsets[0], unit))
+        unit, exact = (unit, False) if finer is None else (finer, True)
+    lowest, highest = lowest * (whole / unit), highest * (whole / unit)
     reach = max(float(np.abs(lowest).max(initial=0.0)), float(np.abs(highest).max(initial=0.0)))
-    margin = 1.0 if exact else max(eps, 4 * INTEGRALITY_TOLERANCE * (2 * reach + 1))
+    margin = margin_of(reach, eps, exact=exact)
     if thresholds == "zero":
         fixed = _offsets(rule, unit, exact=exact)
         limits = (float(fixed.min()), float(fixed.max()))
@@ -106,16 +122,6 @@ def layer_bounds(
             span = float(rule.offsets[-1] - rule.offsets[0]) / unit
             limits = (limits[0] - span, limits[1] + span)
     return LayerBounds(unit, lowest, highest, limits, margin, exact)
-
-
-def unit_of_levels(
-    unit: float, *, exact: bool, rule: Activation, kind: ThresholdKind
-) -> tuple[float, bool]:
-    """Unit in which fixed distances of thresholds are integers too, where sums are."""
-    if not exact or kind == "zero" or rule.thresholds is None:
-        return unit, exact
-    finer = grid_step(np.append(rule.offsets - rule.offsets[0], unit))
-    return (unit, False) if finer is None else (finer, True)
 
 
 def value_range(weight_range: tuple[float, float], values: tuple[int, ...]) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from math import gcd
 
@@ -37,19 +37,11 @@ class OutputObjective:
         cls, problem: Problem[OutputLoss], groups: IndexArray, reductions: Reductions
     ) -> OutputObjective:
         """Loss of the outputs that a program has: one of a pair counts for both."""
-        loss = replace(cls.of_groups(problem, groups), is_all=not problem.has_price)
-        if not reductions.one_output:
-            return loss
-        return replace(loss, cost_on=2 * loss.cost_on[:, 1:], cost_off=2 * loss.cost_off[:, 1:])
-
-    @classmethod
-    def of_groups(cls, problem: Problem[OutputLoss], groups: IndexArray) -> OutputObjective:
-        """Loss of outputs that the inputs of a group have in common, one line per group."""
-        shape = (int(groups.max(initial=-1)) + 1, problem.loss.label_weight.shape[1])
-        cost_on, cost_off = np.zeros(shape), np.zeros(shape)
-        np.add.at(cost_on, groups, problem.loss.cost_on)
-        np.add.at(cost_off, groups, problem.loss.cost_off)
-        return cls(cost_on, cost_off)
+        merged = problem.loss.merged(groups)
+        costs, is_all = (merged.cost_on, merged.cost_off), not problem.has_price
+        if reductions.one_output:
+            costs = (2 * costs[0][:, 1:], 2 * costs[1][:, 1:])
+        return cls(*costs, is_all)
 
     @property
     def least(self) -> float:
@@ -60,10 +52,21 @@ class OutputObjective:
         """Loss of given outputs."""
         return float(np.where(outputs, self.cost_on, self.cost_off).sum())
 
-    def add(self, program: Program, outputs: IndexArray) -> None:
-        """Make the loss of these output variables the objective."""
-        program.minimise(outputs, self.cost_on - self.cost_off)
-        program.offset += float(self.cost_off.sum())
+    @property
+    def needs(self) -> tuple[BoolArray, BoolArray]:
+        """Outputs that would rather be on, and those that would rather be off."""
+        return self.cost_on < self.cost_off, self.cost_on > self.cost_off
+
+    def add(
+        self, program: Program, outputs: IndexArray, before: OutputObjective | None = None
+    ) -> None:
+        """Make the loss of these output variables the objective, in place of an earlier one."""
+        coefficients, offset = self.cost_on - self.cost_off, float(self.cost_off.sum())
+        if before is not None:
+            coefficients[: len(before.cost_on)] -= before.cost_on - before.cost_off
+            offset = float(self.cost_off.sum() - before.cost_off.sum())
+        program.minimise(outputs, coefficients)
+        program.offset += offset
 
     def lift(self, x: FloatArray, W: FloatArray, t: FloatArray) -> bool:
         """Outputs are steps like all others, and nothing is left to be filled in."""

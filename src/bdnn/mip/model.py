@@ -2,6 +2,11 @@
 
 Legend: W^k, t^k weights and thresholds of layer k (the paper's lambda_k, or biases); u^{i,k}
 activations of sample i; s^{i,k} products W^k u^{i,k-1}; M big-M values; eps the strictness margin.
+
+Growing data: further samples bring activations, products and rows of their own, and change costs.
+Rows that are there already stay right as long as they say the same: the grid and the margin of the
+inputs and the range of the thresholds, from which the big-M values follow, must not change. Where
+the preferred answer to an earlier sample changes, one-sided outputs get the row they did without.
 """
 
 from __future__ import annotations
@@ -12,21 +17,21 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from bdnn.errors import ModelError
-from bdnn.mip.bounds import LayerBounds, layer_bounds, unit_of_levels, value_range
-from bdnn.mip.layers import Steps, switches_of, turn_round
+from bdnn.mip.layers import Products, Steps
 from bdnn.mip.loss import OutputObjective, unmerged
-from bdnn.mip.mccormick import Products
 from bdnn.mip.reductions import Reductions
-from bdnn.mip.regression import DistanceObjective, OutputValues
-from bdnn.mip.robust import DualNorms, Robust, first_layer_bounds
+from bdnn.mip.regression import DistanceObjective
+from bdnn.mip.robust import DualNorms, InputSets, Robust
+from bdnn.mip.starts import fill_switches, lift_points, lift_sets
 from bdnn.mip.terms import TermBuilder
-from bdnn.mip.weights import LayerWeights, weight_range
-from bdnn.network.activation import Activation, BoolArray, FloatArray, weighted_sums
-from bdnn.network.architecture import ThresholdKind, WeightSet
+from bdnn.mip.weights import LayerWeights
+from bdnn.mip.writing import Given, LayerWriter
+from bdnn.network.activation import FloatArray
 from bdnn.network.network import Network
+from bdnn.problem.create import led_by
+from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
-from bdnn.problem.terms.base import Block
+from bdnn.problem.terms.builder import Block
 from bdnn.program import IndexArray, Program
 
 DEFAULT_EPS = 1e-4
@@ -46,30 +51,44 @@ class NetworkModel(Generic[AnyObjective]):
     reductions : Reductions
         Those in use.
     program : Program
-    layers : tuple of LayerWeights
-    steps : tuple of Steps
-        Of all layers, but for outputs that are numbers.
-    products : tuple of Products
-        One per layer of steps but the first.
+    eps : float
+    robust : Robust or None
+        Balls around the inputs in which no first-layer activation may change.
+    given : Given
     loss : OutputObjective or DistanceObjective
     groups : array of shape (n_inputs,)
         Number of the activation pattern that every input follows.
+    layers : tuple of LayerWeights
+        Or GivenWeights, for layers that are not to be found.
+    steps : tuple of Steps
+        Of all layers, but for outputs that are numbers or leads.
+    ways : tuple of Steps
+        What boxes and balls alone say of the first layer, where both are there.
+    products : tuple of Products
+        One per layer of free weights but the first.
     dual_norms : DualNorms or None
-        Of the first layer, where its activations must hold under perturbations.
+        Of the first layer, where lines are sets of inputs.
     blocks : tuple of Block
         What terms have added.
+    points : NetworkModel or None
+        The samples themselves, beside their regions, where terms speak of them.
     """
 
     problem: Problem[Any]
     reductions: Reductions
     program: Program
-    layers: tuple[LayerWeights, ...]
-    steps: tuple[Steps, ...]
-    products: tuple[Products, ...]
+    eps: float
+    robust: Robust | None
+    given: Given
     loss: AnyObjective
     groups: IndexArray
+    layers: tuple[LayerWeights, ...] = ()
+    steps: tuple[Steps, ...] = ()
+    ways: tuple[Steps, ...] = ()
+    products: tuple[Products, ...] = ()
     dual_norms: DualNorms | None = None
     blocks: tuple[Block, ...] = ()
+    points: NetworkModel[Any] | None = None
 
     @classmethod
     def build(
@@ -81,6 +100,7 @@ class NetworkModel(Generic[AnyObjective]):
         eps: float = DEFAULT_EPS,
         robust: Robust | None = None,
         tangents: bool = False,
+        given: Given | None = None,
     ) -> NetworkModel[Any]:
         """Write down the program of a training problem.
 
@@ -99,119 +119,88 @@ class NetworkModel(Generic[AnyObjective]):
             Balls around the inputs in which no first-layer activation may change.
         tangents : bool
             Whether squares are held from below by tangents, for solvers that take none.
+        given : Given, optional
+            Layers and outputs that are not to be found.
         """
-        architecture = problem.architecture
-        is_class = architecture.output == "step"
+        architecture, kind = problem.architecture, problem.loss.kind
         reductions = reductions or Reductions()
-        reductions = reductions.without(problem.invalidated).valid_for(architecture)
+        reductions = reductions.without(problem.invalidated)
+        reductions = reductions.valid_for(architecture, counts_outputs=kind == "output")
         if groups is None:
-            if not reductions.merge and robust is None and not problem.terms and is_class:
+            if not reductions.merge and robust is None and not problem.terms and kind == "output":
                 problem = unmerged(problem)
             groups = np.arange(len(problem.inputs))
         if not architecture.hidden and (robust is not None or len(groups) > groups.max() + 1):
             # Outputs that cost nothing more would be free to differ within a cluster or a ball.
             reductions = replace(reductions, one_sided=False)
-        program = Program()
-        costs = OutputObjective.of(problem, groups, reductions) if is_class else None
-        n_outputs = architecture.n_outputs if costs is None else costs.cost_on.shape[1]
-        widths = (*architecture.widths[:-1], n_outputs)
-        n_samples = int(groups.max(initial=-1)) + 1
-        layers: list[LayerWeights] = []
-        steps: list[Steps] = []
-        products: list[Products] = []
-        dual_norms: DualNorms | None = None
-        terms, values = np.zeros((1, 1, 1), dtype=np.int64), np.zeros((1, 1, 1))
-        n_steps = architecture.n_layers if is_class else architecture.n_layers - 1
-        for k, weights in enumerate(architecture.weights[:n_steps], start=1):
-            is_output = k == architecture.n_layers
-            signed = is_output and reductions.signed
-            bounds = bounds_of_sums(
-                problem, k, weights, (n_samples, widths[k - 1]), robust, signed=signed, eps=eps
-            )
-            size, rule = (widths[k], widths[k - 1]), architecture.activation_of(k - 1)
-            kind = architecture.thresholds
-            layer = LayerWeights.add(
-                program, k, size, weights, kind, bounds, signed=signed, rule=rule
-            )
-            step = Steps.add_activations(program, layer, n_samples)
-            needs_active = needs_inactive = np.ones(step.u.shape, dtype=bool)
-            if is_output and reductions.one_sided and costs is not None:
-                needs_active = costs.cost_on < costs.cost_off
-                needs_inactive = costs.cost_on > costs.cost_off
-            if k == 1:
-                terms, values = layer.W[None, :, :], (problem.inputs / bounds.unit)[:, None, :]
-                # Every input has its rows, all inputs of a cluster with the same activations.
-                rows = Steps(layer, step.u[groups])
-                needs_active, needs_inactive = needs_active[groups], needs_inactive[groups]
-            else:
-                rows = step
-                product = Products.add(
-                    program,
-                    layer,
-                    architecture.activation_of(k - 2),
-                    steps[-1].u,
-                    needs_upper=needs_active[:, :: rule.n_thresholds],
-                    needs_lower=needs_inactive[:, :: rule.n_thresholds],
-                )
-                products.append(product)
-                terms, values = product.terms(bounds.unit)
-            if k == 1 and robust is not None:
-                if not rule.is_step:
-                    raise ModelError(
-                        f"activation '{rule.name}' cannot be held within a radius: use "
-                        "activation 'step', or no radius."
-                    )
-                dual_norms = DualNorms.add(program, layer, robust)
-                dual_norms.add_rows(program, rows, values, needs_active, needs_inactive)
-            else:
-                rows.add_rows(
-                    program,
-                    terms,
-                    values,
-                    needs_active=needs_active,
-                    needs_inactive=needs_inactive,
-                )
-            layers.append(layer)
-            steps.append(step)
-        loss: OutputObjective | DistanceObjective
-        if costs is not None:
-            costs.add(program, steps[-1].u)
-            loss = costs
-        else:
-            below = steps[-1].u if steps else None
-            outputs = OutputValues.add(program, problem, below, signed=reductions.signed)
-            loss = DistanceObjective.add(program, problem, outputs, tangents=tangents)
-            layers.append(outputs.layer)
-        blocks: tuple[Block, ...] = ()
-        if problem.terms:
-            # Terms speak of inputs, of which those of a cluster share their variables.
-            switches = [step.u[groups] for step in steps]
-            sums = (terms[groups] if len(steps) > 1 else terms, values)
-            blocks = TermBuilder(program, problem, layers, switches, sums).add()
-        return NetworkModel[Any](
-            problem,
-            reductions,
-            program,
-            tuple(layers),
-            tuple(steps),
-            tuple(products),
-            loss,
-            groups,
-            dual_norms,
-            blocks,
+        nothing: Any = None
+        empty = cls(
+            problem, reductions, Program(), eps, robust, given or Given(), nothing, groups[:0]
         )
+        model = LayerWriter(empty, problem, groups).write(tangents=tangents)
+        if not problem.terms:
+            return model
+        seen = model
+        is_set = problem.loss.input_regions is not None
+        if is_set and any(term.sees_samples for term in problem.terms):
+            seen = model._with_points()
+            model = replace(model, points=seen)
+        terms = TermBuilder(model.program, problem, groups, model.layers, seen.steps, seen.products)
+        return replace(model, blocks=terms.add())
+
+    def _with_points(self) -> NetworkModel[OutputObjective]:
+        """Add the samples themselves beside their regions, on the same weights."""
+        both = Reductions(one_output=False, one_sided=False, signed=False)
+        empty = replace(self, reductions=both, steps=(), ways=(), products=())
+        plain = self.problem.with_loss(self.problem.loss.outputs)
+        return LayerWriter(empty, plain, self.groups, is_beside=True).write()
+
+    def append(self, problem: Problem[OutputLoss]) -> NetworkModel[OutputObjective] | None:
+        """Append the variables and rows of further inputs; this model must not be used any more.
+
+        The model's inputs come first, in the same order; weights of samples may differ. None, and
+        nothing is changed, where rows that are there already would have to change.
+        """
+        earlier, total = self.problem, len(problem.inputs)
+        known = len(earlier.inputs)
+        is_continued = (
+            self.robust is None
+            and self.problem.loss.kind == problem.loss.kind == "output"
+            and not problem.terms
+            and not self.blocks
+            and self.reductions.merge
+            and np.array_equal(self.groups, np.arange(known))
+            and problem.architecture == earlier.architecture
+            and np.array_equal(problem.inputs[:known], earlier.inputs)
+        )
+        if not is_continued:
+            return None
+        writer = LayerWriter(self, problem, np.arange(total))
+        if not all(writer.bounds(k).leaves(old.bounds) for k, old in enumerate(self.layers)):
+            return None
+        return writer.write()
+
+    def input_sets(self, problem: Problem[Any]) -> list[InputSets]:
+        """What first-layer sums are of: points, balls around them, or regions."""
+        if problem.loss.input_regions is not None:
+            return InputSets.of_regions(problem.loss.input_regions)
+        if self.robust is None:
+            return [InputSets(problem.inputs)]
+        return [InputSets(problem.inputs, radius=self.robust.radius, norm=self.robust.norm)]
 
     @property
     def margin(self) -> float:
         """Largest margin that the model asks of inactive units and the data do not give."""
-        margins = [layer.bounds.margin for layer in self.layers if not layer.bounds.exact]
+        free = [layer.bounds for k, layer in enumerate(self.layers) if k not in self.given.layers]
+        margins = [bounds.margin for bounds in free if not bounds.exact]
+        loss: Any = self.loss
+        if self.problem.loss.input_regions is not None and not self.layers[-1].bounds.exact:
+            margins.append(loss.least_lead)
         return max(margins, default=0.0)
 
     def keeps_promises(self, network: Network) -> bool:
         """Tell whether perturbations leave a network's first-layer activations as they must."""
-        if self.dual_norms is None:
-            return True
-        return bool(self.dual_norms.robust.holds(network, self.problem.inputs).all())
+        return self.robust is None or bool(self.robust.holds(network, self.problem.inputs).all())
 
     def read(self, x: FloatArray) -> Network:
         """Turn a solution into a network."""
@@ -230,82 +219,63 @@ class NetworkModel(Generic[AnyObjective]):
         Nor if it breaks rows of the user's own, unless that is wanted: the part of a start that is
         fixed may keep them with another rest.
         """
-        on = switches_of(network, self.problem.inputs)
-        first = np.unique(self.groups, return_index=True)[1]
-        if not (on[0] == on[0][first][self.groups]).all():
-            return None
-        on = [layer[first] for layer in on]
+        x = np.full(self.program.n_variables, math.nan)
         weights, thresholds = list(network.weights), list(network.thresholds)
-        if self.reductions.one_output:
-            weights[-1], thresholds[-1], on[-1] = _better_output(self.loss, network, on[-1])
-        if self.reductions.signed:
-            rule = self.problem.architecture.activation_of(len(self.layers) - 2)
-            on[-2] = turn_round(weights, thresholds, on[-2], rule)
-        values = self.problem.inputs
-        start = np.full(self.program.n_variables, math.nan)
-        rigid = self.problem.scale_dependent
-        for k, layer in enumerate(self.layers[: len(self.steps)]):
-            sums = weighted_sums(values, weights[k])
-            kept = on[k][self.groups] if k == 0 else on[k]
-            if k == 0 and self.dual_norms is not None:
-                sums = self.dual_norms.robust.worst_sums(sums, weights[k], kept)
-            if not layer.lift(start, weights[k], thresholds[k], sums, kept, rigid=rigid):
-                return None
-            values = self.steps[k].lift(start, on[k])
-            if k == 0 and self.dual_norms is not None:
-                self.dual_norms.lift(start)
-            if k > 0:
-                self.products[k - 1].lift(start)
-        if not self.loss.lift(start, weights[-1], thresholds[-1]):
+        is_set = self.problem.loss.input_regions is not None
+        if is_set and not lift_sets(self, x, weights, thresholds):
             return None
-        are_kept = [block.lift(start) for block in self.blocks]
-        return start if may_break_rules or all(are_kept) else None
+        if not is_set and not lift_points(self, x, network, weights, thresholds):
+            return None
+        if len(self.steps) < len(self.layers):
+            # Outputs that are compared with each other, or with targets, keep their size.
+            self.layers[-1].lift(x, weights[-1], thresholds[-1], rigid=True)
+            if len(self.products) == len(self.steps) > 0:
+                self.products[-1].lift(x)
+        if not self.loss.lift(x, weights[-1], thresholds[-1]):
+            return None
+        if self.points is not None:
+            fill_switches(self.points, x)
+        are_kept = [block.lift(x) for block in self.blocks]
+        if is_set and self.program.violation(x) > 1e-6:
+            return None
+        return x if may_break_rules or all(are_kept) else None
 
 
-def _better_output(
-    loss: Any, network: Network, on: BoolArray
-) -> tuple[FloatArray, FloatArray, BoolArray]:
-    """Of two outputs keep the second, or the first turned round if that costs less."""
-    W, t = network.weights[-1], network.thresholds[-1]
-    on_second, on_first = on[:, 1:], ~on[:, :1]
-    if loss.value(on_second) <= loss.value(on_first):
-        return W[1:], t[1:], on_second
-    return -W[:1], -t[:1], on_first
+class GrowingModel:
+    """Builds models; each continues the one before where that is possible.
 
+    Attributes
+    ----------
+    model : NetworkModel[OutputObjective] or None
+        The last one. The program of an earlier one is used up by it.
+    """
 
-def bounds_of_sums(
-    problem: Problem[Any],
-    k: int,
-    weights: WeightSet,
-    shape: tuple[int, int],
-    robust: Robust | None,
-    *,
-    signed: bool,
-    eps: float,
-) -> LayerBounds:
-    """Bounds of layer ``k``, whose inputs are the samples (k = 1) or activations of this shape."""
-    thresholds: ThresholdKind = problem.architecture.thresholds
-    rule: Activation = problem.architecture.activation_of(k - 1)
-    box = weight_range(weights, signed=signed)
-    if k == 1:
-        whole, exact, lowest, highest = first_layer_bounds(problem.inputs, weights, box, robust)
-    else:
-        whole, exact = 1.0, weights.integer
-        n_samples, width = shape
-        low, high = value_range(box, problem.architecture.activation_of(k - 2).values)
-        lowest, highest = np.full(n_samples, width * low), np.full(n_samples, width * high)
-    unit, exact = unit_of_levels(whole, exact=exact, rule=rule, kind=thresholds)
-    lowest, highest = lowest * (whole / unit), highest * (whole / unit)
-    return layer_bounds(
-        lowest,
-        highest,
-        unit=unit,
-        exact=exact,
-        thresholds=thresholds,
-        eps=eps,
-        normalised=not weights.integer,
-        rule=rule,
-    )
+    def __init__(self) -> None:
+        self.model: NetworkModel[OutputObjective] | None = None
+        self._settings: tuple[Reductions | None, float] | None = None
+
+    def __getstate__(self) -> dict[str, None]:
+        # A program is many times larger than the samples and soon written again.
+        return {"model": None, "_settings": None}
+
+    def build(
+        self,
+        problem: Problem[OutputLoss],
+        *,
+        reductions: Reductions | None = None,
+        eps: float = DEFAULT_EPS,
+        robust: Robust | None = None,
+    ) -> NetworkModel[OutputObjective]:
+        """Make a model like :meth:`~bdnn.mip.NetworkModel.build`."""
+        last, self.model = self.model, None
+        grown = None
+        if last is not None and robust is None and self._settings == (reductions, eps):
+            grown = last.append(led_by(problem, last.problem.samples))
+        self.model = grown or NetworkModel.build(
+            problem, reductions=reductions, eps=eps, robust=robust
+        )
+        self._settings = (reductions, eps)
+        return self.model
 
 
 def _complement_pair(W: FloatArray, t: FloatArray, *, exact: bool) -> tuple[FloatArray, FloatArray]:

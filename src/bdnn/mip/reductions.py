@@ -45,11 +45,15 @@ class Reductions:
         """Switch some off."""
         return replace(self, **dict.fromkeys(names, False))
 
-    def valid_for(self, architecture: Architecture) -> Reductions:
-        """Switch off what does not keep the optimum for this architecture."""
-        is_class, is_free = architecture.output == "step", architecture.thresholds == "neuron"
-        one_output = self.one_output and is_class and is_free and architecture.n_outputs == 2
-        is_single = one_output or (not is_class and is_free and architecture.n_outputs == 1)
-        signed = self.signed and is_single and bool(architecture.hidden)
+    def valid_for(self, architecture: Architecture, *, counts_outputs: bool = True) -> Reductions:
+        """Switch off what does not keep the optimum for this architecture.
+
+        ``counts_outputs`` tells whether the loss is about outputs that are on or off.
+        """
+        is_free, n_outputs = architecture.thresholds == "neuron", architecture.n_outputs
+        is_class = counts_outputs and architecture.output == "step"
+        one_output = self.one_output and is_class and is_free and n_outputs == 2
+        is_number = architecture.output == "identity" and is_free and n_outputs == 1
+        signed = self.signed and (one_output or is_number) and bool(architecture.hidden)
         signed = signed and architecture.activation_of(len(architecture.hidden) - 1).is_reversible
         return replace(self, one_output=one_output, signed=signed)

@@ -17,89 +17,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from bdnn.mip.bounds import LayerBounds
-from bdnn.mip.mccormick import Products
+from bdnn.mip.layers import Sums
 from bdnn.mip.weights import LayerWeights
 from bdnn.network.activation import FloatArray
 from bdnn.problem.losses.distance import DistanceLoss
 from bdnn.problem.problem import Problem
 from bdnn.program import IndexArray, Program, interleave
-
-
-@dataclass(frozen=True)
-class OutputValues:
-    """Weights ``a``, biases ``-t`` and the columns and coefficients of every input's value."""
-
-    layer: LayerWeights
-    products: Products | None
-    terms: IndexArray
-    coefficients: FloatArray
-
-    @classmethod
-    def add(
-        cls,
-        program: Program,
-        problem: Problem[DistanceLoss],
-        u: IndexArray | None,
-        *,
-        signed: bool,
-    ) -> OutputValues:
-        """Add the last layer above activations ``u``, or above the inputs if there are none."""
-        shape = problem.architecture
-        number, weights = shape.n_layers, shape.weights[-1]
-        width = shape.widths[-2]
-        below = shape.activation_of(len(shape.hidden) - 1)
-        inputs = problem.inputs if u is None else np.array(below.values)
-        largest = float(np.abs(inputs).max(initial=0.0))
-        # The best bias leaves no output entirely above or below its targets.
-        reach = weights.limit * width * largest
-        low = float(problem.loss.targets.min()) - reach
-        high = float(problem.loss.targets.max()) + reach
-        limits = (0.0, 0.0) if shape.thresholds == "zero" else (-high, -low)
-        bounds = LayerBounds(1.0, np.zeros(0), np.zeros(0), limits, 0.0, exact=False)
-        layer = LayerWeights.add(
-            program,
-            number,
-            (shape.n_outputs, width),
-            weights,
-            shape.thresholds,
-            bounds,
-            signed=signed,
-        )
-        products = None
-        if u is None:
-            terms = np.broadcast_to(layer.W, (len(problem.inputs), *layer.W.shape))
-            coefficients = np.broadcast_to(problem.inputs[:, None, :], terms.shape)
-        else:
-            needed = np.ones((len(u), shape.n_outputs), dtype=bool)
-            products = Products.add(
-                program,
-                layer,
-                below,
-                u,
-                needs_upper=needed,
-                needs_lower=needed,
-            )
-            terms, weighed = products.terms(1.0)
-            coefficients = np.broadcast_to(weighed, terms.shape)
-        if layer.t is not None:
-            bias = np.broadcast_to(layer.t, (*terms.shape[:2], 1))
-            terms = np.concatenate([terms, bias], axis=-1)
-            coefficients = np.concatenate([coefficients, -np.ones(bias.shape)], axis=-1)
-        return cls(layer, products, terms, coefficients)
-
-    def lift(self, x: FloatArray, W: FloatArray, t: FloatArray) -> bool:
-        """Write weights and thresholds, unless a threshold is out of its range."""
-        low, high = self.layer.bounds.threshold
-        if (t < low).any() or (t > high).any():
-            return False
-        x[self.layer.W] = W
-        if self.layer.v is not None:
-            x[self.layer.v] = W > 0
-        if self.layer.t is not None:
-            x[self.layer.t] = t
-        if self.products is not None:
-            self.products.lift(x)
-        return True
 
 
 @dataclass(frozen=True)
@@ -116,7 +39,10 @@ class DistanceObjective:
     a, g : arrays of shape (outputs, inputs) or None
         Weights under a ridge, and their squares under tangents.
     targets : array of shape (samples, outputs)
-    values : OutputValues
+    layer : LayerWeights
+        Of the outputs.
+    values : Sums
+        Columns and coefficients of every line's values.
     group : array of shape (samples,)
     """
 
@@ -126,55 +52,83 @@ class DistanceObjective:
     a: IndexArray
     g: IndexArray | None
     targets: FloatArray
-    values: OutputValues
+    layer: LayerWeights
+    values: Sums
     group: IndexArray
+
+    @staticmethod
+    def bounds(problem: Problem[DistanceLoss]) -> LayerBounds:
+        """Range of the biases: the best leaves no output entirely above or below its targets."""
+        shape, targets = problem.architecture, problem.loss.targets
+        inputs = problem.inputs
+        if shape.hidden:
+            inputs = np.array(shape.activation_of(len(shape.hidden) - 1).values)
+        reach = shape.weights[-1].limit * shape.widths[-2] * float(np.abs(inputs).max(initial=0.0))
+        limits = (-float(targets.max()) - reach, reach - float(targets.min()))
+        limits = (0.0, 0.0) if shape.thresholds == "zero" else limits
+        return LayerBounds(1.0, np.zeros(0), np.zeros(0), limits, 0.0, exact=False)
 
     @classmethod
     def add(
         cls,
         program: Program,
         problem: Problem[DistanceLoss],
-        values: OutputValues,
+        layer: LayerWeights,
+        sums: Sums,
         *,
         tangents: bool,
     ) -> DistanceObjective:
-        """Make the loss of the values the objective, squares by tangents if wanted."""
+        """Make the loss of the outputs' values the objective, squares by tangents if wanted."""
         targets, group = problem.loss.targets, problem.loss.group
-        terms, coefficients = values.terms[group], values.coefficients[group]
+        shape = (problem.samples.n_lines, len(layer.W), sums.columns.shape[-1])
+        columns = np.broadcast_to(sums.columns, shape)
+        factors = np.broadcast_to(sums.coefficients, shape)
+        if layer.t is not None:
+            bias = np.broadcast_to(layer.t, (*shape[:2], 1))
+            columns = np.concatenate([columns, bias], axis=-1)
+            factors = np.concatenate([factors, -np.ones(bias.shape)], axis=-1)
+        values = Sums(columns, factors)
+        terms, coefficients = columns[group], factors[group]
         costs = problem.loss.weight[:, None] * problem.loss.price
-        shape = targets.shape
-        # No network worth finding has a larger loss, hence larger errors, than a constant one.
-        ceiling = float(problem.value(problem.constant_network())) - problem.loss.offset
+        size = targets.shape
+        # No network worth finding has a larger loss, hence larger errors, than a constant one that
+        # keeps all terms; without one, errors are what thresholds and weights allow.
+        constant = problem.constant_network()
+        ceiling = float(problem.objective(constant)) - problem.loss.offset
         largest = (1.0 + 1e-6) * ceiling / costs + 1e-9
+        if not problem.is_feasible(constant):
+            low, high = layer.bounds.threshold
+            widest = problem.loss.size(np.array(high - low + float(np.ptp(targets))))
+            largest = np.full(size, float(widest))
         e = f = g = None
         if problem.loss.kind == "absolute":
-            f = program.add_variables("f", shape, upper=largest)
+            f = program.add_variables("f", size, upper=largest)
             for name, sign in (("above", -1.0), ("below", 1.0)):
                 columns = interleave(terms, f[..., None])
-                signed = np.concatenate([sign * coefficients, np.ones((*shape, 1))], axis=-1)
+                signed = np.concatenate([sign * coefficients, np.ones((*size, 1))], axis=-1)
                 program.add_rows(name, columns, signed, lower=sign * targets)
             program.minimise(f, costs)
         else:
             reach = np.sqrt(largest)
-            e = program.add_variables("e", shape, lower=-reach, upper=reach)
+            e = program.add_variables("e", size, lower=-reach, upper=reach)
             columns = interleave(terms, e[..., None])
-            equal = np.concatenate([coefficients, -np.ones((*shape, 1))], axis=-1)
+            equal = np.concatenate([coefficients, -np.ones((*size, 1))], axis=-1)
             program.add_rows("residual", columns, equal, lower=targets, upper=targets)
             price = problem.loss.ridge * problem.loss.price[:, None]
-            prices = np.broadcast_to(price, values.layer.W.shape)
+            prices = np.broadcast_to(price, layer.W.shape)
             if tangents:
-                f = program.add_variables("f", shape, upper=largest)
+                f = program.add_variables("f", size, upper=largest)
                 program.minimise(f, costs)
                 if problem.loss.ridge:
-                    most = float(values.layer.weights.limit) ** 2
-                    g = program.add_variables("g", values.layer.W.shape, upper=most)
+                    most = float(layer.weights.limit) ** 2
+                    g = program.add_variables("g", layer.W.shape, upper=most)
                     program.minimise(g, prices)
             else:
                 program.minimise(e, costs, quadratic=True)
                 if problem.loss.ridge:
-                    program.minimise(values.layer.W, prices, quadratic=True)
+                    program.minimise(layer.W, prices, quadratic=True)
         program.offset += problem.loss.offset
-        return cls(program, e, f, values.layer.W, g, targets, values, group)
+        return cls(program, e, f, layer.W, g, targets, layer, values, group)
 
     def add_tangents(self, residuals: FloatArray, weights: FloatArray) -> None:
         """Hold the squares from below by their tangents at these residuals and weights."""
@@ -204,14 +158,15 @@ class DistanceObjective:
         return bound
 
     def lift(self, x: FloatArray, W: FloatArray, t: FloatArray) -> bool:
-        """Write the last layer, its residuals and their sizes; False if it is out of range."""
-        if not self.values.lift(x, W, t):
+        """Fill in residuals and their sizes; False if a bias is out of its range."""
+        low, high = self.layer.bounds.threshold
+        if (t < low).any() or (t > high).any():
             return False
         self._fill(x)
         return True
 
     def _fill(self, x: FloatArray) -> None:
-        values = (x[self.values.terms] * self.values.coefficients).sum(axis=-1)
+        values = (x[self.values.columns] * self.values.coefficients).sum(axis=-1)
         residuals = values[self.group] - self.targets
         if self.e is not None:
             x[self.e] = residuals

@@ -1,22 +1,28 @@
-"""Networks whose units keep the activations a solver meant, when rounding made them lose these.
+"""What to do with a solver's answer: repair a network, or say which constraints nobody can keep.
 
-Given the activations, units no longer depend on each other: each needs weights in the box that
-put its "on" samples above and its "off" samples below, which is a linear program with the margin
-as objective. Integer weights are exact after rounding and need no repair.
+Rounding may make units lose the activations that a solver meant. Given the activations, units no
+longer depend on each other: each needs weights in the box that put its "on" samples above and its
+"off" samples below, which is a linear program with the margin as objective. Integer weights are
+exact after rounding and need no repair.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
+
 import numpy as np
 from scipy.optimize import linprog
 
+from bdnn.errors import InfeasibleError
 from bdnn.mip import NetworkModel
-from bdnn.mip.free_layer import FreeLayer
 from bdnn.mip.loss import OutputObjective
 from bdnn.mip.weights import LayerWeights
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.network import Network
-from bdnn.solvers.result import SolveResult
+from bdnn.problem.terms.base import AbstractTerm
+from bdnn.solvers.base import AbstractSolver
+from bdnn.solvers.result import Limits, SolveResult, Termination
 
 
 def networks_of(model: NetworkModel[OutputObjective], outcome: SolveResult) -> list[Network]:
@@ -38,11 +44,14 @@ def repair(model: NetworkModel[OutputObjective], solution: FloatArray) -> Networ
     solver's network is left as it is.
     """
     problem = model.problem
-    if problem.architecture.thresholds == "layer" or problem.architecture.has_levels:
+    shape = problem.architecture
+    if shape.thresholds == "layer" or shape.has_levels or problem.loss.input_regions is not None:
         return None
     repaired = solution.copy()
     inputs = problem.inputs
-    for layer, steps in zip(model.layers, model.steps, strict=True):
+    for k, (layer, steps) in enumerate(zip(model.layers, model.steps, strict=True)):
+        if k in model.given.layers:
+            break
         on = np.rint(solution[steps.u]).astype(bool)
         tied = np.ones(on.shape, dtype=bool)
         if layer is model.layers[-1] and model.reductions.one_sided:
@@ -63,26 +72,6 @@ def repair(model: NetworkModel[OutputObjective], solution: FloatArray) -> Networ
                     return None
                 _write_unit(repaired, layer, unit, fitted)
         inputs = np.rint(solution[steps.u])
-    return model.read(repaired)
-
-
-def repair_layer(model: FreeLayer, solution: FloatArray) -> Network | None:
-    """Do the same for one free layer."""
-    layer = model.layer
-    if layer.kind == "layer" or layer.weights.integer:
-        return None
-    on = np.rint(solution[model.steps.u]).astype(bool)
-    tied = np.ones(on.shape, dtype=bool)
-    if model.outputs is None and model.loss is not None:
-        gain = model.loss.cost_off - model.loss.cost_on
-        tied = np.where(on, gain > 0, gain < 0)
-    repaired, scaled = solution.copy(), model.inputs / layer.bounds.unit
-    for unit in range(len(layer.W)):
-        rows = tied[:, unit]
-        fitted = widest_margin(scaled[rows], on[rows, unit], layer.range, fixed=layer.t is None)
-        if fitted is None:
-            return None
-        _write_unit(repaired, layer, unit, fitted)
     return model.read(repaired)
 
 
@@ -112,3 +101,43 @@ def widest_margin(
     if answer.status != 0 or answer.x[-1] <= 1e-9 < float((~on).sum()):
         return None
     return np.asarray(answer.x[:-1])
+
+
+def explain_conflict(
+    model: NetworkModel[OutputObjective], engine: AbstractSolver, *, seconds: float
+) -> None:
+    """Raise an error that names the constraints of a program without a solution.
+
+    A constraint that has no network alone is named alone; of others, those without which there is
+    one are named together. Nothing happens where the problem has no constraints.
+    """
+    problem = model.problem
+    if not problem.constraints:
+        return
+    deadline = time.monotonic() + seconds
+
+    def is_infeasible(terms: Sequence[AbstractTerm]) -> bool:
+        left = deadline - time.monotonic()
+        if left <= 0 or not terms:
+            return False
+        program = NetworkModel.build(problem.with_terms(terms), robust=model.robust).program
+        outcome = engine.solve(
+            program,
+            limits=Limits(seconds=left),
+            on_event=lambda event: event.solution is not None,
+        )
+        return outcome.termination is Termination.INFEASIBLE
+
+    kept = f"no network {problem.architecture}"
+    if model.margin:
+        kept += f" whose units keep a margin of {model.margin:.2g}"
+    for term in problem.constraints:
+        if is_infeasible([term]):
+            raise InfeasibleError(f"{kept} can keep {term.name}: ask for less or a wider network.")
+    needed = list(problem.constraints)
+    for term in problem.constraints:
+        fewer = [other for other in needed if other is not term]
+        if is_infeasible(fewer):
+            needed = fewer
+    names = problem.with_terms(needed).demands
+    raise InfeasibleError(f"{kept} can keep {names} together: leave one out or ask for less.")

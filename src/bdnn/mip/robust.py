@@ -1,12 +1,15 @@
-"""Activations that hold for every perturbation of a training sample (paper, robust model).
+"""Sets of inputs around training samples: the sums that they have (paper, robust model).
 
-    active:    W x_i - r_i n - t >= -M_i (1 - u)
-    inactive:  W x_i + r_i n - t <= -margin + M_i u
+    active:    W c_i - d_i a - r_i n - t >= -M_i (1 - u)
+    inactive:  W c_i + d_i a + r_i n - t <= -margin + M_i v
+
+With u = v activations must hold for every perturbation of a sample, which is the paper's model;
+with two variables the rows say what surely holds, see `layers`.
 
 The dual norm n of a unit's weights is what a perturbation of length 1 changes at most; larger
 values only make the rows harder, so that ``n >= ||w||_*`` is enough:
 
-    linf  n = sum_j a_j, a_j >= |w_j|        l1  n >= |w_j|        l2  ||w||_2 <= n, a cone
+    a_j >= |w_j|        linf  n = sum_j a_j        l1  n >= |w_j|        l2  ||w||_2 <= n, a cone
 
 The paper's ``M_1^i = n (r + r_i)`` lacks the threshold's range; here M is the box bound of the sums
 plus r_i times the largest dual norm of the box, and the thresholds' range, see `bounds`.
@@ -15,20 +18,19 @@ plus r_i times the largest dual norm of the box, and the thresholds' range, see 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from bdnn.errors import DataError, ModelError
 from bdnn.mip.bounds import box_bounds, input_unit
-from bdnn.mip.layers import Steps
+from bdnn.mip.layers import Sums
 from bdnn.mip.weights import LayerWeights
 from bdnn.network.activation import BoolArray, FloatArray, step, weighted_sums
 from bdnn.network.architecture import WeightSet
 from bdnn.network.network import Network
+from bdnn.network.norms import Norm, check_norm, check_radius, dual_length
+from bdnn.problem.regions import Regions
 from bdnn.program import IndexArray, Program
-
-RobustNorm = Literal["linf", "l1", "l2"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,30 +45,13 @@ class Robust:
     """
 
     radius: FloatArray
-    norm: RobustNorm
+    norm: Norm
 
     @classmethod
-    def create(cls, radius: object, norm: str, n_inputs: int) -> Robust:
+    def create(cls, radius: ArrayLike, norm: str, n_inputs: int) -> Robust:
         """Check one radius for all, or one per input of a problem."""
-        if norm not in get_args(RobustNorm):
-            raise ModelError(
-                f"robust_norm must be 'linf', 'l1' or 'l2', got {norm!r}: choose one of these."
-            )
-        try:
-            values = np.asarray(radius, dtype=float)
-        except (TypeError, ValueError):
-            values = np.array(np.nan)
-        if values.ndim > 1 or not (np.isfinite(values) & (values >= 0)).all():
-            raise ModelError(
-                f"robust_radius must be finite and 0 or more, one number or one per input, got "
-                f"{radius!r}: give for example 0.1."
-            )
-        if values.ndim == 1 and len(values) != n_inputs:
-            raise DataError(
-                f"robust_radius must be one number or one per distinct input, got {len(values)} "
-                f"for {n_inputs}: check its length."
-            )
-        return cls(np.broadcast_to(values, (n_inputs,)).copy(), norm)  # type: ignore[arg-type]
+        found = check_radius(radius, n_inputs, name="robust_radius")
+        return cls(found, check_norm(norm, name="robust_norm"))
 
     def of_inputs(self, rows: IndexArray) -> Robust:
         """The balls around some of the inputs."""
@@ -74,107 +59,142 @@ class Robust:
 
     def dual_norms(self, W: FloatArray) -> FloatArray:
         """Dual norm of the weights of every unit."""
-        sizes = np.abs(W)
-        if self.norm == "linf":
-            return np.asarray(sizes.sum(axis=1))
-        if self.norm == "l1":
-            return np.asarray(sizes.max(axis=1, initial=0.0))
-        return np.asarray(np.linalg.norm(W, axis=1))
-
-    def worst_sums(self, sums: FloatArray, W: FloatArray, on: BoolArray) -> FloatArray:
-        """Sums under the perturbation that brings each nearest to switching."""
-        reach = self.radius[:, None] * self.dual_norms(W)
-        return np.where(on, sums - reach, sums + reach)
+        return dual_length(self.norm, W)
 
     def holds(self, network: Network, inputs: FloatArray) -> BoolArray:
         """Tell for which inputs no perturbation changes a first-layer activation."""
-        W, t = network.weights[0], network.step_thresholds[0]
-        sums = weighted_sums(inputs, W)
-        on = step(sums, t)
-        worst = self.worst_sums(sums, W, on)
-        return np.asarray((np.where(on, worst >= t, worst < t)).all(axis=1))
-
-    def reach(self, weights: WeightSet, n_features: int) -> FloatArray:
-        """Most by which a perturbation can move a sum of every input, for any weights."""
-        largest = self.dual_norms(np.full((1, n_features), float(weights.limit)))[0]
-        return np.asarray(self.radius * largest)
-
-    def is_whole(self, unit: float) -> bool:
-        """Whether worst sums of integers in this unit are integers."""
-        multiples = self.radius / unit
-        whole = bool((multiples == np.rint(multiples)).all())
-        return whole and (self.norm != "l2" or not self.radius.any())
+        W, t = network.weights[0], network.thresholds[0]
+        sums = weighted_sums(inputs, W)[:, :, None]
+        reach = (self.radius[:, None] * self.dual_norms(W))[:, :, None]
+        kept = np.where(step(sums, t), sums - reach >= t, sums + reach < t)
+        return np.asarray(kept.all(axis=(1, 2)))
 
 
-def first_layer_bounds(
-    inputs: FloatArray, weights: WeightSet, box: tuple[float, float], robust: Robust | None
-) -> tuple[float, bool, FloatArray, FloatArray]:
-    """Unit of a first layer, whether its sums are whole in it, and these sums' box bounds."""
-    unit, exact = input_unit(inputs, integer=weights.integer)
-    lowest, highest = box_bounds(inputs / unit, box)
-    if robust is not None:
-        reach = np.ceil(robust.reach(weights, inputs.shape[1]) / unit)
-        lowest, highest = lowest - reach, highest + reach
-        exact = exact and robust.is_whole(unit)
-    return unit, exact, lowest, highest
+@dataclass(frozen=True, eq=False)
+class InputSets:
+    """Inputs and what may become of them: sums lie within ``W c -+ (d |w| + r n)``.
+
+    Parameters
+    ----------
+    centre : array c of shape (n_lines, n_features)
+    width : array d of shape (n_lines, n_features), optional
+        Half the width of boxes around the centres.
+    radius : array r of shape (n_lines,), optional
+        Of balls around the centres, whose dual norm is n.
+    norm : {"linf", "l1", "l2"}
+        Of the balls.
+    """
+
+    centre: FloatArray
+    width: FloatArray | None = None
+    radius: FloatArray | None = None
+    norm: Norm = "linf"
+
+    @classmethod
+    def of_regions(cls, regions: Regions) -> list[InputSets]:
+        """Boxes, and for some norms balls as well."""
+        low, high, centre = regions.low, regions.high, regions.centre
+        boxes = cls((low + high) / 2, (high - low) / 2)
+        if regions.norm == "linf":
+            return [boxes]
+        rounded = np.full(centre.shape, regions.rounding)
+        return [boxes, cls(centre, rounded, regions.radius, regions.norm)]
+
+    def unit(self, weights: WeightSet) -> tuple[float, bool]:
+        """Unit of sums, and whether they are whole in it."""
+        parts = self.centre if self.width is None else np.hstack([self.centre, self.width])
+        unit, exact = input_unit(parts, integer=weights.integer)
+        if self.radius is not None:
+            multiples = self.radius / unit
+            exact = exact and bool((multiples == np.rint(multiples)).all())
+            exact = exact and (self.norm != "l2" or not self.radius.any())
+        return unit, exact
+
+    def box_bounds(
+        self, unit: float, weights: WeightSet, box: tuple[float, float]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Lowest and highest sums in a unit, for any weights."""
+        lowest, highest = box_bounds(self.centre / unit, box)
+        largest = np.full((1, self.centre.shape[1]), float(weights.limit))
+        reach = np.zeros(len(self.centre))
+        if self.width is not None:
+            reach += self.width @ largest[0]
+        if self.radius is not None:
+            reach += self.radius * dual_length(self.norm, largest)
+        reach = np.ceil(reach / unit)
+        return lowest - reach, highest + reach
+
+    def sums(self, W: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Least and largest sums of weights."""
+        sums = weighted_sums(self.centre, W)
+        reach = np.zeros(sums.shape)
+        if self.width is not None:
+            reach = reach + self.width @ np.abs(W).T
+        if self.radius is not None:
+            reach = reach + self.radius[:, None] * dual_length(self.norm, W)
+        return sums - reach, sums + reach
 
 
 @dataclass(frozen=True)
 class DualNorms:
-    """Variables ``n`` (and ``a`` for linf) of the first layer's units, see :meth:`add`."""
+    """Variables ``n`` and ``a >= |w|`` of a first layer's units, as sets of inputs need them."""
 
-    robust: Robust
     layer: LayerWeights
-    n: IndexArray
+    norm: Norm
+    n: IndexArray | None
     a: IndexArray | None
 
     @classmethod
-    def add(cls, program: Program, layer: LayerWeights, robust: Robust) -> DualNorms:
-        """Add the dual norms of a layer's weights."""
-        W = layer.W
-        whole = layer.weights.integer and robust.norm != "l2"
-        most = robust.dual_norms(np.full((1, W.shape[1]), float(layer.weights.limit)))[0]
-        n = program.add_variables("norm1", (len(W),), upper=most, integer=whole)
-        a = None
-        sizes = np.broadcast_to(n[:, None], W.shape)
-        if robust.norm == "linf":
-            a = program.add_variables(
-                "size1", W.shape, upper=float(layer.weights.limit), integer=whole
-            )
-            sizes = a
+    def add(cls, program: Program, layer: LayerWeights, sets: list[InputSets]) -> DualNorms:
+        """Add the sizes and dual norms of a layer's weights."""
+        W, limit = layer.W, float(layer.weights.limit)
+        norm = sets[-1].norm
+        has_norm, has_sizes = sets[-1].radius is not None, sets[-1].width is not None
+        whole = layer.weights.integer and norm != "l2"
+        n = a = None
+        if has_norm:
+            most = dual_length(norm, np.full((1, W.shape[1]), limit))[0]
+            n = program.add_variables("norm1", (len(W),), upper=most, integer=whole)
+        if has_sizes or (has_norm and norm == "linf"):
+            integer = layer.weights.integer
+            a = program.add_variables("size1", W.shape, upper=limit, integer=integer)
+        if n is not None and norm == "linf" and a is not None:
             columns = np.concatenate([a, n[:, None]], axis=1)
             values = np.append(-np.ones(W.shape[1]), 1.0)
             program.add_rows("norm1", columns, values, lower=0.0)
-        if robust.norm == "l2":
+        if n is not None and norm == "l2":
             program.add_cones("norm1", W, n)
-        else:
-            pairs = np.stack([sizes, W], axis=-1)
+        sizes = [] if a is None else [a]
+        if n is not None and norm == "l1":
+            sizes.append(np.broadcast_to(n[:, None], W.shape))
+        for columns in sizes:
+            pairs = np.stack([columns, W], axis=-1)
             for sign in (-1.0, 1.0):
                 program.add_rows("size1", pairs, [1.0, sign], lower=0.0)
-        return cls(robust, layer, n, a)
+        return cls(layer, norm, n, a)
 
-    def add_rows(
-        self,
-        program: Program,
-        steps: Steps,
-        inputs: FloatArray,
-        needs_active: BoolArray,
-        needs_inactive: BoolArray,
-    ) -> None:
-        """Add the rows of the first layer's steps, each under its worst perturbation.
-
-        ``inputs`` of shape (samples, 1, features) are in the layer's unit.
-        """
-        terms = np.concatenate([self.layer.W, self.n[:, None]], axis=1)[None]
-        reach = (self.robust.radius / self.layer.bounds.unit)[:, None, None]
-        none = np.zeros(steps.u.shape, dtype=bool)
-        for sign, active, inactive in ((-1.0, needs_active, none), (1.0, none, needs_inactive)):
-            values = np.concatenate([inputs, sign * reach], axis=-1)
-            steps.add_rows(program, terms, values, needs_active=active, needs_inactive=inactive)
+    def sums(self, sets: InputSets) -> tuple[Sums, Sums]:
+        """Columns and coefficients of the least and the largest sums of sets."""
+        unit = self.layer.bounds.unit
+        terms, centre = [self.layer.W], (sets.centre / unit)[:, None, :]
+        reach = []
+        if sets.width is not None and self.a is not None:
+            terms.append(self.a)
+            reach.append((sets.width / unit)[:, None, :])
+        if sets.radius is not None and self.n is not None:
+            terms.append(self.n[:, None])
+            reach.append((sets.radius / unit)[:, None, None])
+        columns = np.concatenate(terms, axis=1)[None]
+        least, largest = (
+            Sums(columns, np.concatenate([centre, *(sign * part for part in reach)], axis=-1))
+            for sign in (-1.0, 1.0)
+        )
+        return least, largest
 
     def lift(self, x: FloatArray) -> None:
-        """Fill in the norms of the weights that a start has."""
+        """Fill in the sizes of the weights that a start has."""
         W = x[self.layer.W]
         if self.a is not None:
             x[self.a] = np.abs(W)
-        x[self.n] = self.robust.dual_norms(W)
+        if self.n is not None:
+            x[self.n] = dual_length(self.norm, W)

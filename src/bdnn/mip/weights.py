@@ -10,10 +10,11 @@ and at fixed distances where the activation gives them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
-from bdnn.mip.bounds import LayerBounds
+from bdnn.mip.bounds import LayerBounds, margin_of
 from bdnn.network.activation import STEP, Activation, BoolArray, FloatArray
 from bdnn.network.architecture import ThresholdKind, WeightSet
 from bdnn.program import IndexArray, Program, interleave
@@ -87,6 +88,16 @@ class LayerWeights:
             t = np.broadcast_to(t, (shape[0], rule.n_thresholds))
         return cls(number, weights, kind, bounds, (low, high), W, t, v, rule)
 
+    @property
+    def big_m(self) -> tuple[FloatArray, FloatArray]:
+        """M of the rows of active and of inactive units, (inputs, 1)."""
+        return self.bounds.big_m_active[:, None], self.bounds.big_m_inactive[:, None]
+
+    @property
+    def sides(self) -> tuple[FloatArray, FloatArray]:
+        """What ``W x - t`` is at least where a unit is on, and at most where it is off."""
+        return np.zeros(1), np.full(1, -self.bounds.margin)
+
     def read(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Weights and thresholds of a solution, thresholds in the middle of the margin."""
         W = x[self.W]
@@ -105,8 +116,8 @@ class LayerWeights:
         x: FloatArray,
         W: FloatArray,
         t: FloatArray,
-        sums: FloatArray,
-        on: BoolArray,
+        sums: tuple[FloatArray, FloatArray] | None = None,
+        on: BoolArray | None = None,
         *,
         rigid: bool = False,
     ) -> bool:
@@ -118,9 +129,9 @@ class LayerWeights:
             Start to be filled.
         W, t : arrays
             Weights and thresholds of a network; thresholds as in :meth:`read`.
-        sums : array of shape (n_inputs, units)
-            Pre-activations of these weights.
-        on : array of shape (n_inputs, units x levels)
+        sums : two arrays of shape (n_inputs, units), optional
+            Least and largest pre-activations of these weights; without, any thresholds will do.
+        on : array of shape (n_inputs, units x levels), optional
             Which thresholds are to be reached.
         rigid : bool
             Whether continuous units must keep their size; else they fill the box.
@@ -131,21 +142,21 @@ class LayerWeights:
             Whether thresholds with that margin exist; the start is of no use otherwise.
         """
         rule, unit, margin = self.rule, self.bounds.unit, self.bounds.margin
-        sums, t = sums / unit, t / unit
+        t, scale = t / unit, np.ones(len(W))
         # Fixed thresholds leave a unit no scale.
         loose = rule.thresholds is None and not (self.kind == "zero" and rule.offsets.any())
         if not self.weights.integer and not rigid and loose:
             scale = self.scale(W, t)
-            W, t, sums = W * scale[:, None], t * scale[:, None], sums * scale
-        reached, wide = on.reshape(len(on), *t.shape), sums[:, :, None]
-        below = np.where(reached, -np.inf, wide).max(axis=0, initial=-np.inf) + margin
-        above = np.where(reached, wide, np.inf).min(axis=0, initial=np.inf)
-        if self.kind == "layer":
-            below[:], above[:] = below.max(axis=0), above.min(axis=0)
-        low, high = (
-            np.maximum(below, self.bounds.threshold[0]),
-            np.minimum(above, self.bounds.threshold[1]),
-        )
+            W, t = W * scale[:, None], t * scale[:, None]
+        low, high = (np.full(t.shape, limit) for limit in self.bounds.threshold)
+        if sums is not None and on is not None:
+            least, largest = ((part / unit * scale)[:, :, None] for part in sums)
+            reached = on.reshape(len(on), *t.shape)
+            below = np.where(reached, -np.inf, largest).max(axis=0, initial=-np.inf) + margin
+            above = np.where(reached, least, np.inf).min(axis=0, initial=np.inf)
+            if self.kind == "layer":
+                below[:], above[:] = below.max(axis=0), above.min(axis=0)
+            low, high = np.maximum(below, low), np.minimum(above, high)
         wanted = t + margin / 2
         if self.bounds.exact:
             wanted = np.rint(wanted)
@@ -167,12 +178,77 @@ class LayerWeights:
             x[self.t] = np.clip(wanted, low, np.maximum(low, high))
         return True
 
+    def certain(
+        self, x: FloatArray, least: FloatArray, largest: FloatArray
+    ) -> tuple[BoolArray, BoolArray]:
+        """Which thresholds of a start sums in these bounds surely reach, and which possibly."""
+        t = np.zeros((1, len(self.W), 1)) if self.t is None else x[self.t][None]
+        slack = 1e-9 * (1.0 + np.abs(t))
+        on = least[..., None] >= t - slack
+        possible = (largest[..., None] > t - self.bounds.margin + slack) | on
+        return on.reshape(len(least), -1), possible.reshape(len(least), -1)
+
     def scale(self, W: FloatArray, t: FloatArray) -> FloatArray:
         """Factors that blow units up to the box: the wider the weights, the wider the margin."""
         largest = np.abs(W).max(axis=1, initial=0.0)
         if self.kind == "layer":
             largest[:] = max(largest.max(initial=0.0), float(np.abs(t).max(initial=0.0)))
         return 1.0 / np.where(largest > 0, largest, 1.0)
+
+
+@dataclass(frozen=True)
+class GivenWeights:
+    """A layer whose weights are numbers: on if ``W h >= least``, off if ``W h <= most``.
+
+    Sums and limits are those of the switches below, without what their lowest values add.
+    """
+
+    number: int
+    W: FloatArray
+    rule: Activation
+    coefficients: FloatArray
+    sides: tuple[FloatArray, FloatArray]
+    network: tuple[FloatArray, FloatArray]
+
+    t: ClassVar[None] = None
+
+    @classmethod
+    def of(
+        cls,
+        number: int,
+        W: FloatArray,
+        t: FloatArray,
+        weights: WeightSet,
+        below: Activation,
+        rule: Activation,
+        *,
+        eps: float,
+    ) -> GivenWeights:
+        """Hold a layer to weights and thresholds of a network."""
+        coefficients = np.repeat(W, below.n_thresholds, axis=1) * np.tile(below.jumps, W.shape[1])
+        reach = float(np.abs(coefficients).sum(axis=1).max(initial=0.0))
+        margin = margin_of(reach, eps, exact=False)
+        levels = (t - below.values[0] * W.sum(axis=1, keepdims=True)).ravel()
+        sides = (levels + margin / 2, levels - margin / 2)
+        if weights.integer:
+            sides = (np.ceil(levels), np.ceil(levels) - 1.0)
+        return cls(number, W, rule, coefficients, sides, (W, t))
+
+    @property
+    def big_m(self) -> tuple[FloatArray, FloatArray]:
+        """M of the rows of active and of inactive units, (1, units x levels)."""
+        n_levels = self.rule.n_thresholds
+        lowest, highest = (
+            np.repeat(part(self.coefficients, 0.0).sum(axis=1), n_levels)
+            for part in (np.minimum, np.maximum)
+        )
+        least, most = self.sides
+        return np.maximum(0.0, least - lowest)[None], np.maximum(0.0, highest - most)[None]
+
+    def read(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Nothing depends on the solution."""
+        del x
+        return self.network
 
 
 def weight_range(weights: WeightSet, *, signed: bool) -> tuple[float, float]:

@@ -12,10 +12,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
+from bdnn.encoding.scaling import learn_scale
 from bdnn.errors import DataError, ModelError, UnsupportedFeatureError
-from bdnn.model.targets import TargetScaler
 from bdnn.network.activation import FloatArray
+from bdnn.network.architecture import WeightSet
 from bdnn.network.network import Network
 
 Label = str | int | float | bool
@@ -24,27 +25,69 @@ _BLOCK_ENTRIES = 1 << 17
 
 
 @dataclass(frozen=True, eq=False)
+class TargetScaler:
+    """What identity outputs stand for: ``shift + factor * value``, one of each per output.
+
+    Targets are standardised first. A weight of 1 in the last layer then stands for ``unit``
+    standard deviations, so that the weight set reaches over the whole range of the targets: one
+    continuous weight does by itself, integer weights by half of the units together.
+
+    Parameters
+    ----------
+    shift, factor : arrays of shape (n_outputs,)
+    unit : array of shape (n_outputs,)
+        Factor in standard deviations of the targets.
+    """
+
+    shift: FloatArray
+    factor: FloatArray
+    unit: FloatArray
+
+    @classmethod
+    def fit(
+        cls,
+        targets: FloatArray,
+        *,
+        weights: WeightSet,
+        width: int,
+        sample_weight: FloatArray | None = None,
+    ) -> TargetScaler:
+        """Learn from targets of shape (n_samples, n_outputs); ``width`` units feed the outputs."""
+        standard = learn_scale(targets, "standard", weights=weights, sample_weight=sample_weight)
+        used = targets if sample_weight is None else targets[sample_weight > 0]
+        scaled = (used - standard.shift) * standard.factor
+        reach = np.maximum(np.ptp(scaled, axis=0), 1.0)
+        unit = reach / max(1, weights.limit * width // 2) if weights.integer else reach
+        return cls(standard.shift, unit / standard.factor, unit)
+
+    def transform(self, targets: FloatArray) -> FloatArray:
+        """Turn targets into values of the outputs."""
+        return np.asarray((targets - self.shift) / self.factor)
+
+    def inverse(self, values: FloatArray) -> FloatArray:
+        """Turn values of the outputs into predictions."""
+        return np.asarray(self.shift + self.factor * values)
+
+
+@dataclass(frozen=True, eq=False)
 class Model:
     """All that decides a prediction, and the names to speak of it.
 
     Parameters
     ----------
-    encoder : Scaler
-        From raw features to inputs of the network.
+    encoder : Encoder
+        From raw columns to inputs of the network.
     network : Network
     classes : tuple of str, int, float or bool
         Labels in the order of the outputs; empty for a regressor.
     targets : TargetScaler or None
         What the numbers of identity outputs stand for; only regressors have it.
-    names : tuple of str or None
-        Of the features.
     """
 
-    encoder: Scaler
+    encoder: Encoder
     network: Network
     classes: tuple[Label, ...] = ()
     targets: TargetScaler | None = None
-    names: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         n_outputs = self.network.architecture.n_outputs
@@ -62,12 +105,17 @@ class Model:
     @property
     def n_features(self) -> int:
         """Number of raw features."""
-        return len(self.encoder.shift)
+        return self.encoder.n_features
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features, ``x1``, ``x2``, ... where they have none."""
-        return self.names or tuple(f"x{j}" for j in range(1, self.n_features + 1))
+        return self.encoder.feature_names
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Names of the features where these came with the data."""
+        return self.encoder.feature_names if self.encoder.header else None
 
     @cached_property
     def labels(self) -> NDArray[Any]:

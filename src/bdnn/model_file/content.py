@@ -1,4 +1,4 @@
-"""Plain data as a model file writes it, and the checksum over all of it.
+"""What a model file holds, as plain data, and the checksum over all of it.
 
 Numbers are written by Python's shortest exact notation, so that reading gives the same bits. The
 checksum makes an accidental or careless edit visible; it is no signature.
@@ -10,15 +10,42 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from bdnn import limits
+from bdnn.model import Model
 
 FORMAT = "bdnn-model"
-VERSION = 2
+VERSION = 3
+
+
+@dataclass(frozen=True)
+class ModelRecord:
+    """A model with all that is kept of its training.
+
+    Parameters
+    ----------
+    model : Model
+    settings : dict
+        The estimator's parameters at training time.
+    result : dict
+        The training result as plain data.
+    extra : dict
+        Whatever else the writer wants back, as plain data.
+    certificate : dict
+        What ``bdnn check`` needs beside the result: ``data`` (the training data's hash and ranges)
+        and ``promises``. Empty in files written without it.
+    """
+
+    model: Model
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    result: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    certificate: Mapping[str, Any] = field(default_factory=dict)
 
 
 def encode(value: Any) -> Any:

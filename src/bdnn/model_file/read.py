@@ -10,11 +10,19 @@ import numpy as np
 
 from bdnn import limits
 from bdnn.checker.files import parse_json, read_bytes
-from bdnn.encoding.scaling import ScaleKind, Scaler
+from bdnn.encoding.columns import Column
+from bdnn.encoding.encoder import Encoder
+from bdnn.encoding.scaling import ScaleKind
 from bdnn.errors import ModelFileError
 from bdnn.model import Model, TargetScaler
-from bdnn.model_file.content import FORMAT, VERSION, check_widths, checksum, decode
-from bdnn.model_file.record import ModelRecord
+from bdnn.model_file.content import (
+    FORMAT,
+    VERSION,
+    ModelRecord,
+    check_widths,
+    checksum,
+    decode,
+)
 from bdnn.model_file.upgrade import upgrade
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
@@ -64,7 +72,14 @@ def _parse(content: bytes, name: str) -> ModelRecord:
     try:
         unchanged = written == checksum(data)
         record = _record(upgrade(data)) if unchanged else None
-    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
         raise ModelFileError(
             f"{name} holds a model that makes no sense ({error}): train or copy it again."
         ) from error
@@ -74,76 +89,108 @@ def _parse(content: bytes, name: str) -> ModelRecord:
 
 
 def _record(data: dict[str, Any]) -> ModelRecord:
-    shape = dict(data["architecture"])
-    for key in ("n_features", "n_outputs"):
-        _require(type(shape[key]) is int, f"{key} is no integer")
-    _require(isinstance(shape["hidden"], list), "hidden is no list")
-    check_widths([shape["n_features"], *shape["hidden"], shape["n_outputs"]])
-    newer = {"activation", "output"} & set(shape)
-    _require(not newer or data["version"] >= 2, "steps only before version 2")
-    architecture = Architecture.create(shape.pop("n_features"), shape.pop("n_outputs"), **shape)
-    network = Network(
-        architecture,
-        tuple(_numbers(W) for W in data["weights"]),
-        tuple(_numbers(t) for t in data["thresholds"]),
-    )
-    scale = data["scaler"]
-    _require(type(scale["step"]) in (int, float), "the scaler's step is no number")
-    scaler = Scaler(
-        scale["kind"], _numbers(scale["shift"]), _numbers(scale["factor"]), float(scale["step"])
-    )
-    _require(scaler.kind in (*get_args(ScaleKind), None), "unknown scaler")
-    _require(
-        scaler.shift.shape == scaler.factor.shape == (architecture.n_features,)
-        and _is_step(scaler.step)
-        and bool((scaler.factor > 0).all()),
-        "the scaler does not fit the features",
-    )
-    is_plain = not scaler.step and not scaler.shift.any() and bool((scaler.factor == 1).all())
-    _require(is_plain or scaler.kind is not None, "inputs as they are have a scale")
-    classes, names = data["classes"], data["feature_names"]
+    encoder = _read_encoder(data["encoder"])
+    network = _read_network(data["network"], encoder.n_features)
+    shape, outputs = network.architecture, data["outputs"]
+    classes = outputs["classes"]
     _require(
         isinstance(classes, list)
         and len(set(map(repr, classes))) == len(classes)
         and all(type(label) in (str, int, float, bool) for label in classes),
         "the classes are no distinct labels",
     )
+    targets = _read_targets(outputs["targets"], shape)
     _require(
-        names is None
-        or (
-            isinstance(names, list)
-            and len(names) == architecture.n_features
-            and all(type(name) is str for name in names)
-        ),
-        "the feature names do not fit the features",
+        len(classes) == (shape.n_outputs if targets is None else 0),
+        "there is not one class per output",
     )
     for key in ("settings", "result", "extra"):
         _require(isinstance(data[key], dict), f"{key} is no object")
-    certificate = _check_certificate(data.get("certificate", {}), architecture.n_features)
-    model = Model(
-        scaler,
-        network,
-        tuple(classes),
-        _read_targets(data.get("targets"), architecture),
-        None if names is None else tuple(names),
-    )
+    certificate = _check_certificate(data.get("certificate", {}), encoder.n_features)
+    model = Model(encoder, network, tuple(classes), targets)
     _require(data["kind"] == model.kind, f"it is of kind {data['kind']!r}")
-    _require(
-        len(classes) == (architecture.n_outputs if model.targets is None else 0),
-        "there is not one class per output",
-    )
     return ModelRecord(
         model,
         decode(data["settings"]),
-        decode(data["result"]),
+        decode(_flat(data["result"])),
         decode(data["extra"]),
         decode(certificate),
     )
 
 
-def _is_step(step: float) -> bool:
-    """Tell whether a scaler's step is 0 or a power of two on which sums are exact."""
-    return step == 0 or (2.0**-60 <= step <= 1.0 and math.frexp(step)[0] == 0.5)
+def _read_encoder(data: dict[str, Any]) -> Encoder:
+    scale, step, header = data["scale"], data["step"], data["header"]
+    _require(type(header) is bool, "the header is neither there nor not")
+    _require(type(step) in (int, float), "the encoder's step is no number")
+    _require(isinstance(data["columns"], list), "the columns are no list")
+    encoder = Encoder.of_columns(
+        [_read_column(column) for column in data["columns"]], header=header
+    )
+    stated = [(number["column"], number["value"]) for number in data["numbers"]]
+    wanted = [(number.column, number.value) for number in encoder.numbers]
+    _require(
+        stated == wanted and all(type(column) is int for column, _ in stated),
+        "the encoder's numbers do not fit its columns",
+    )
+    shift, factor = (
+        _numbers([number[key] for number in data["numbers"]]) for key in ("shift", "factor")
+    )
+    _require(
+        len(shift) > 0 and shift.shape == factor.shape == (len(wanted),), "there are no numbers"
+    )
+    if step == 0:
+        is_plain = scale is None and not shift.any() and bool((factor == 1).all())
+        _require(is_plain, "inputs as they are have a scale")
+        return encoder
+    _require(scale in get_args(ScaleKind), "unknown scale")
+    is_power = 2.0**-60 <= step <= 1.0 and math.frexp(step)[0] == 0.5
+    _require(is_power, "the encoder's step is no power of two")  # on which sums are exact
+    _require(bool((factor > 0).all()), "the encoder turns a feature round")
+    return encoder.scaled_by(shift, factor, step, scale)
+
+
+def _read_column(data: dict[str, Any]) -> Column:
+    name, kind, values, fill = (data[key] for key in ("name", "kind", "values", "fill"))
+    _require(type(name) is str, "a column has no name")
+    _require(
+        isinstance(values, list)
+        and all(type(value) is str for value in values)
+        and len(set(values)) == len(values)
+        and kind == ("category" if values else "number"),
+        f"column {name[:40]!r} is of no known kind",
+    )
+    is_number = type(fill) in (int, float) and math.isfinite(fill)
+    _require(
+        fill is None or (fill in values if values else is_number),
+        f"column {name[:40]!r} is filled with something else than its values",
+    )
+    return Column(name, tuple(values), fill)
+
+
+def _read_network(data: dict[str, Any], n_features: int) -> Network:
+    shape = dict(data)
+    layers, hidden = shape.pop("layers"), shape["hidden"]
+    _require(isinstance(hidden, list), "hidden is no list")
+    _require(isinstance(layers, list) and len(layers) == len(hidden) + 1, "wrong layers")
+    n_outputs = len(layers[-1]["weights"])
+    check_widths([n_features, *hidden, n_outputs])
+    architecture = Architecture.create(
+        n_features, n_outputs, activation=shape.pop("activations"), **shape
+    )
+    thresholds = tuple(_numbers(layer["thresholds"]) for layer in layers)
+    _require(all(t.ndim == 2 for t in thresholds), "a layer has not one line of thresholds a unit")
+    return Network(architecture, tuple(_numbers(layer["weights"]) for layer in layers), thresholds)
+
+
+def _flat(result: dict[str, Any]) -> dict[str, Any]:
+    """The training result with what is said of the bound beside it; inverse of the writer."""
+    found = dict(result)
+    if "bound" in found:
+        bound = dict(found["bound"])
+        found |= {"bound": bound["value"], "bound_origin": bound["origin"]}
+        optional = {key: bound[key] for key in ("condition", "certificate")}
+        found |= {key: value for key, value in optional.items() if value is not None}
+    return found
 
 
 def _read_targets(data: Any, architecture: Architecture) -> TargetScaler | None:

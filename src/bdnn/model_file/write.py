@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from bdnn.checker.files import check_content, check_size
+from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError
 from bdnn.files import write_whole
 from bdnn.model import TargetScaler
-from bdnn.model_file.content import FORMAT, VERSION, check_widths, checksum, encode
-from bdnn.model_file.record import ModelRecord
-from bdnn.network.architecture import Architecture
+from bdnn.model_file.content import (
+    FORMAT,
+    VERSION,
+    ModelRecord,
+    check_widths,
+    checksum,
+    encode,
+)
+from bdnn.network.network import Network
 
 
 def write_model(record: ModelRecord, path: str | os.PathLike[str]) -> None:
@@ -24,45 +33,21 @@ def write_model(record: ModelRecord, path: str | os.PathLike[str]) -> None:
 def dumps(record: ModelRecord) -> str:
     """Text of a model file."""
     model = record.model
-    network, shape = model.network, model.network.architecture
     content = {
         "format": FORMAT,
-        # Readers of the first version know steps only, and those they go on reading.
-        "version": VERSION if shape.has_levels or shape.output != "step" else 1,
+        "version": VERSION,
         "kind": model.kind,
-        "architecture": {
-            "n_features": shape.n_features,
-            "hidden": list(shape.hidden),
-            "n_outputs": shape.n_outputs,
-            "weights": [weights.name for weights in shape.weights],
-            "thresholds": shape.thresholds,
-            "ties": shape.ties,
-            **_activations(shape),
-            **({} if shape.output == "step" else {"output": shape.output}),
-        },
-        "weights": [
-            W.astype(int).tolist() if kind.integer else W.tolist()
-            for W, kind in zip(network.weights, shape.weights, strict=True)
-        ],
-        # One number per unit of one threshold, a list per unit of more.
-        "thresholds": [(t[:, 0] if t.shape[1] == 1 else t).tolist() for t in network.thresholds],
-        "scaler": {
-            "kind": model.encoder.kind,
-            "shift": model.encoder.shift.tolist(),
-            "factor": model.encoder.factor.tolist(),
-            "step": model.encoder.step,
-        },
-        **({} if model.targets is None else {"targets": _targets(model.targets)}),
-        "classes": list(model.classes),
-        "feature_names": None if model.names is None else list(model.names),
+        "encoder": encode(_encoder(model.encoder)),
+        "network": _network(model.network),
+        "outputs": {"classes": list(model.classes), "targets": _targets(model.targets)},
         "settings": encode(record.settings),
-        "result": encode(record.result),
+        "result": encode(_result(record.result)),
         "extra": encode(record.extra),
         **({"certificate": encode(record.certificate)} if record.certificate else {}),
     }
     try:
         check_content(content)
-        check_widths(shape.widths)
+        check_widths(model.network.architecture.widths)
         content["checksum"] = checksum(content)
         text = json.dumps(content, indent=1, allow_nan=False) + "\n"
         check_size(text, len(text))
@@ -74,10 +59,49 @@ def dumps(record: ModelRecord) -> str:
     return text
 
 
-def _activations(shape: Architecture) -> dict[str, Any]:
-    """What the hidden layers do, where they are no steps."""
-    return {"activation": [rule.name for rule in shape.activations]} if shape.has_levels else {}
+def _encoder(encoder: Encoder) -> dict[str, Any]:
+    return {
+        "scale": encoder.scale,
+        "step": encoder.step,
+        "header": encoder.header,
+        "columns": [{**asdict(column), "kind": column.kind} for column in encoder.columns],
+        "numbers": [asdict(number) for number in encoder.numbers],
+    }
 
 
-def _targets(scaler: TargetScaler) -> dict[str, Any]:
+def _network(network: Network) -> dict[str, Any]:
+    shape = network.architecture
+    return {
+        "hidden": list(shape.hidden),
+        "weights": [weights.name for weights in shape.weights],
+        "thresholds": shape.thresholds,
+        "ties": shape.ties,
+        "activations": [rule.name for rule in shape.activations],
+        "output": shape.output,
+        "layers": [
+            {
+                "weights": W.astype(int).tolist() if kind.integer else W.tolist(),
+                "thresholds": t.tolist(),
+            }
+            for W, t, kind in zip(network.weights, network.thresholds, shape.weights, strict=True)
+        ],
+    }
+
+
+def _targets(scaler: TargetScaler | None) -> dict[str, Any] | None:
+    if scaler is None:
+        return None
     return {key: getattr(scaler, key).tolist() for key in ("shift", "factor", "unit")}
+
+
+def _result(result: Mapping[str, Any]) -> dict[str, Any]:
+    """The training result with all that is said of the bound in one place."""
+    found = dict(result)
+    if "bound" in found:
+        found["bound"] = {
+            "value": found["bound"],
+            "origin": found.pop("bound_origin", ""),
+            "condition": found.pop("condition", None),
+            "certificate": found.pop("certificate", None),
+        }
+    return found

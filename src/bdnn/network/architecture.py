@@ -80,6 +80,13 @@ class WeightSet:
         """Bits that store one weight; continuous weights are double-precision numbers."""
         return int(np.ceil(np.log2(len(self.values)))) if self.integer else 64
 
+    def nearest(self, weights: FloatArray) -> FloatArray:
+        """Nearest weights of the set, of the same type."""
+        if not self.zero:  # the set {-1, 1}
+            return np.where(weights > 0.0, 1.0, -1.0).astype(weights.dtype)
+        inside = np.clip(weights, -self.limit, self.limit)
+        return np.rint(inside) if self.integer else inside
+
     def contains(self, weights: FloatArray) -> bool:
         """Tell whether all entries belong to the set."""
         inside = bool((np.abs(weights) <= self.limit).all())

@@ -1,9 +1,9 @@
 """Forward pass of sets of inputs: which class is certain whatever the input in a box.
 
-Every layer maps bounds of its inputs to bounds of its sums, and these to units that are certainly
-on, certainly off, or free. Against each other class the last layer's weights are subtracted first:
-free units then count once, for the worse of their two values, which for one hidden layer is the
-exact worst case over units that flip independently.
+Every layer maps bounds of its inputs to bounds of its sums, and these to the least and the largest
+value of its units. Against each other class the last layer's weights are subtracted first: units
+that are not certain then count once, for the worse of their two values, which for one hidden layer
+is the exact worst case over units that change independently.
 """
 
 from __future__ import annotations

@@ -104,15 +104,6 @@ class Problem(Generic[AnyLoss]):
         priced = _ROUNDING * max(Fraction(1), abs(objective)) if self.has_price else Fraction(0)
         return self.loss.tolerance + priced
 
-    def round_up(self, bound: float) -> float:
-        """Raise a bound that a solver has computed to the next value the objective can take."""
-        step = 0.0 if self.has_price else float(self.loss.step)
-        if not (step and math.isfinite(bound)):
-            return bound
-        least = float(self.irreducible.value)
-        slack = 1e-6 * max(1.0, abs(bound) * 1e-3 / step)
-        return least + step * math.ceil((bound - least) / step - slack)
-
     def subset(self, lines: IndexArray) -> Problem[AnyLoss]:
         """The problem of some of the lines: what terms say of them, and their share of prices."""
         return self.with_loss(self.loss.subset(lines), lines)

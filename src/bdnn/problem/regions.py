@@ -1,17 +1,35 @@
-"""What samples may become: a box of inputs around each, and for some norms a ball as well."""
+"""What samples may become: a box of inputs around each, and for some norms a ball as well.
+
+Where the balls of two samples of different classes have a point in common, no classifier gives both
+classes to it, so that at least one of the two is not certified. Samples are the corners of a graph
+and such pairs its edges; what is given up covers all edges. Half a largest matching of the graph's
+double cover (every corner twice, every edge in both directions) is the value of the fractional
+cover, which for two classes is the true one. The edges are sorted out by a matching of scipy's.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import maximum_bipartite_matching
+from scipy.spatial.distance import cdist
 
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.intervals import Bounds, IntervalPass, sum_bounds
 from bdnn.network.network import Network
 from bdnn.network.norms import SLACK, Norm, dual_length
+from bdnn.problem.samples import IntegerArray
 from bdnn.program import IndexArray
+
+# Samples that are compared with each other at most; a bound for some holds for all.
+_LARGEST = 4000
+_METRICS = {"linf": "chebyshev", "l1": "cityblock", "l2": "euclidean"}
+# Balls have to meet by more than what rounding can be.
+_SLACK = 2.0**-40
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,3 +86,57 @@ class Regions:
         """Some of the regions."""
         parts = {name: getattr(self, name)[lines] for name in ("low", "high", "centre", "radius")}
         return replace(self, **parts)
+
+
+def overlap_bound(
+    points: FloatArray,
+    labels: NDArray[np.intp],
+    radius: FloatArray,
+    weight: IntegerArray,
+    norm: str,
+) -> int:
+    """Weight of the samples that no classifier keeps in their whole balls.
+
+    Parameters
+    ----------
+    points : array of shape (n_samples, n_features)
+        In the units that radii are measured in.
+    labels : array of shape (n_samples,)
+    radius : array of shape (n_samples,)
+    weight : integers of shape (n_samples,)
+    norm : {"linf", "l1", "l2"}
+    """
+    if len(points) > _LARGEST:
+        # The same part every time, so that the bound is reproducible.
+        part = np.random.default_rng(0).choice(len(points), _LARGEST, replace=False)
+        points, labels, radius, weight = points[part], labels[part], radius[part], weight[part]
+    if len(points) == 0:
+        return 0
+    meet = _meeting(points, labels, radius, norm)
+    if (weight == weight[0]).all():
+        graph = csr_array(meet)
+        matched = maximum_bipartite_matching(graph, perm_type="column")
+        return int(weight[0]) * math.ceil(0.5 * np.count_nonzero(matched >= 0))
+    return _packed(meet, weight)
+
+
+def _meeting(
+    points: FloatArray, labels: NDArray[np.intp], radius: FloatArray, norm: str
+) -> BoolArray:
+    """Tell which balls of different classes have a point in common."""
+    distance = cdist(points, points, metric=_METRICS[norm])
+    size = np.abs(points).max(axis=1)
+    distance += _SLACK * (size[:, None] + size + distance)
+    return np.asarray((distance <= radius[:, None] + radius) & (labels[:, None] != labels))
+
+
+def _packed(meet: BoolArray, weight: IntegerArray) -> int:
+    """Go through the pairs and charge each with what is left of its lighter sample."""
+    left = weight.copy()
+    total = 0
+    for i, j in np.argwhere(np.triu(meet)):
+        charge = min(left[i], left[j])
+        left[i] -= charge
+        left[j] -= charge
+        total += int(charge)
+    return total

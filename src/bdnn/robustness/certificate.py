@@ -18,7 +18,8 @@ import numpy as np
 
 from bdnn.checker.guarantee import Ball, Guarantee
 from bdnn.checker.guarantee import Domain as ExactDomain
-from bdnn.checker.model import Classifier, Layer
+from bdnn.checker.layers import Layer
+from bdnn.checker.model import Classifier
 from bdnn.errors import DataError
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray
@@ -180,7 +181,7 @@ class Certificate:
 def fingerprint(model: Model) -> str:
     """A checksum of everything that decides a prediction."""
     network, scaler = model.network, model.encoder
-    content = hashlib.sha256(f"{network.architecture!r} {scaler.kind} {scaler.step!r}".encode())
+    content = hashlib.sha256(f"{network.architecture!r} {scaler.scale} {scaler.step!r}".encode())
     for values in (*network.weights, *network.thresholds, scaler.shift, scaler.factor):
         content.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
     return content.hexdigest()
@@ -199,7 +200,6 @@ def _plain(model: Model) -> Classifier:
     return Classifier(
         layers,
         shape.ties,
-        scaler.kind,
         scaler.shift.tolist(),
         scaler.factor.tolist(),
         scaler.step,

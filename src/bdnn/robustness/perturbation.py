@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bdnn.encoding.scaling import LARGEST_SCALED, Scaler
+from bdnn.encoding.encoder import Encoder
+from bdnn.encoding.scaling import LARGEST_SCALED
 from bdnn.errors import ModelError
 from bdnn.model import Model
 from bdnn.network.activation import BoolArray, FloatArray
@@ -92,7 +93,7 @@ class PerturbationSet:
             )
         domain.check(X)
         centre = inputs = scaler.transform(X)
-        if scaler.kind is not None:
+        if scaler.step:
             with np.errstate(over="ignore"):
                 centre = (X - scaler.shift) * scaler.factor
             centre = np.clip(centre, -LARGEST_SCALED, LARGEST_SCALED)
@@ -128,7 +129,7 @@ class PerturbationSet:
         return self.model.network
 
     @property
-    def scaler(self) -> Scaler:
+    def scaler(self) -> Encoder:
         """From raw features to inputs of the network."""
         return self.model.encoder
 
@@ -174,7 +175,7 @@ class PerturbationSet:
         """What the network sees at coordinates."""
         values = coordinates * (self.scaler.step or 1.0)
         whole = self.domain.integer
-        if not whole.any() or self.scaler.kind is None:
+        if not whole.any() or not self.scaler.step:
             return values
         return np.where(whole, self.scaler.transform(np.where(whole, coordinates, 0.0)), values)
 
@@ -229,7 +230,7 @@ class PerturbationSet:
     def raw(self, coordinates: FloatArray) -> FloatArray:
         """Raw inputs with these coordinates, as near to their samples as floating point allows."""
         scaler, wanted = self.scaler, self.inputs(coordinates)
-        if scaler.kind is None:
+        if not scaler.step:
             return np.where(coordinates == self.current, self.X, coordinates)
         side = np.sign(wanted - self.centre)
         first = scaler.shift + (wanted - side * self.half_step) / scaler.factor
@@ -237,7 +238,7 @@ class PerturbationSet:
         found = np.where(coordinates == self.current, self.X, first)
         found = np.where(self.domain.integer, coordinates, found)
         nudge = np.spacing(np.maximum(np.abs(first), np.abs(scaler.shift)))
-        for doubling in range(_NUDGES if scaler.step else 0):
+        for doubling in range(_NUDGES):
             missing = scaler.transform(found) != wanted
             if not missing.any():
                 break
@@ -245,6 +246,6 @@ class PerturbationSet:
         return found
 
 
-def _grid_points(scaler: Scaler, inputs: FloatArray) -> FloatArray:
+def _grid_points(scaler: Encoder, inputs: FloatArray) -> FloatArray:
     """Inputs as multiples of the grid, as they are without one."""
     return np.rint(inputs / scaler.step) if scaler.step else inputs

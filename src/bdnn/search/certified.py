@@ -10,6 +10,7 @@ radii does not get off the ground.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,9 @@ from bdnn.clock import Slot
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-from bdnn.search.background import BackgroundLoad
+from bdnn.problem.problem import Problem
+from bdnn.search.kernels.arrays import MoveLimits
+from bdnn.search.limits import drawn_limits, free_limits, into_limits
 
 _CODES = {"linf": 0, "l1": 1, "l2": 2}
 # First temperature, in units of the wanted lead times the mass of an average sample.
@@ -79,6 +82,7 @@ def improve_worst_case(
     sweeps: int,
     slot: Slot,
     rng: np.random.Generator,
+    terms: Problem[Any] | None = None,
 ) -> Network:
     """Anneal the weights of a network with one hidden layer on its worst leads.
 
@@ -93,6 +97,8 @@ def improve_worst_case(
     slot : Slot
         Fewer sweeps are planned where it is too short.
     rng : numpy.random.Generator
+    terms : Problem, optional
+        Of the network's architecture, whose terms about weights no move breaks.
 
     Returns
     -------
@@ -101,7 +107,13 @@ def improve_worst_case(
     """
     from bdnn.search.kernels.certified import anneal_tops, anneal_unit, refresh_leads
 
-    state = _state(balls, network, wanted)
+    limits = None
+    if terms is not None and terms.terms:
+        limits = drawn_limits(terms, network, rng, paired=False)
+    state = _state(balls, network, wanted, limits)
+    if limits is not None:
+        shape, widths = network.architecture, np.array(network.architecture.widths)
+        state.weights[:] = into_limits(state.weights, limits, shape, widths, rng)
     refresh_leads(state)
     heat = _HEAT * wanted * float(balls.mass.mean())
     seconds, done = slot.remaining, 0
@@ -128,12 +140,17 @@ def improve_worst_case(
     return current
 
 
-def _state(balls: Balls, network: Network, wanted: float):  # type: ignore[no-untyped-def]
+def _state(  # type: ignore[no-untyped-def]
+    balls: Balls, network: Network, wanted: float, limits: MoveLimits | None = None
+):
     from bdnn.search.kernels.certified import Worst
 
     shape = network.architecture
-    units, samples = shape.hidden[0], len(balls.labels)
+    n, units, outputs = shape.widths
+    samples = len(balls.labels)
     values = [kind.values if kind.integer else np.zeros(0) for kind in shape.weights]
+    weights = np.concatenate([W.ravel() for W in network.weights])
+    split = units * n
     return Worst(
         low=np.ascontiguousarray(balls.low.T),
         high=np.ascontiguousarray(balls.high.T),
@@ -142,28 +159,18 @@ def _state(balls: Balls, network: Network, wanted: float):  # type: ignore[no-un
         norm=np.array([_CODES[balls.norm]], dtype=np.int64),
         label=balls.labels.astype(np.int64),
         mass=balls.mass.astype(float),
-        W=network.weights[0].copy(),
+        weights=weights,
+        weight_at=np.array([0, split, len(weights)]),
+        limits=limits or free_limits(shape, np.array(shape.widths), paired=False),
+        W=weights[:split].reshape(units, n),
+        V=weights[split:].reshape(outputs, units),
         t=network.step_thresholds[0].copy(),
-        V=network.weights[1].copy(),
         T=network.step_thresholds[1].copy(),
         lower=np.zeros((units, samples)),
         upper=np.zeros((units, samples)),
-        lead=np.zeros((samples, shape.n_outputs)),
+        lead=np.zeros((samples, outputs)),
         values=values[0].astype(float),
         top_values=values[1].astype(float),
         free=np.array([shape.thresholds == "neuron"]),
         wanted=np.array([wanted]),
     )
-
-
-def _load() -> None:
-    """Compile or load the moves on a problem of one sample."""
-    point, one = np.zeros((1, 1)), np.ones(1)
-    balls = Balls(point, point, point, one, "linf", np.zeros(1, dtype=np.intp), one)
-    shape = Architecture.create(1, 2, hidden=(1,))
-    rng = np.random.default_rng(0)
-    network = stumps(shape, balls, rng)
-    improve_worst_case(balls, network, wanted=1.0, sweeps=1, slot=Slot(), rng=rng)
-
-
-MOVES = BackgroundLoad(_load, name="bdnn-compile-certified")

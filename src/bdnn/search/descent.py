@@ -21,7 +21,7 @@ from bdnn.network.network import Network
 from bdnn.parallel import run_tasks
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
-from bdnn.search.loading import load_annealing, load_moves, name_of_moves
+from bdnn.search.loading import load_moves
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import Objective
 from bdnn.search.starts import Start, make_start
@@ -46,7 +46,7 @@ class DescentResult:
     ----------
     network : Network
     loss : float
-        Loss of the network, recomputed from its forward pass.
+        Loss of the network and the prices of its terms, recomputed from its forward pass.
     reason : {"target", "time", "sweeps", "stopped"}
         Why the search ended: the target was met, time or sweeps ran out, or it was stopped.
     sweeps : int
@@ -78,11 +78,12 @@ def descend(
     n_jobs: int | None = None,
     on_network: Listener | None = None,
 ) -> DescentResult:
-    """Search for a network of small loss.
+    """Search for a network of small loss that keeps the problem's terms.
 
     Parameters
     ----------
     problem : Problem[OutputLoss]
+        Where no network that keeps its terms is found, what is returned may break them.
     slot : Slot
         Looked at between units, so that one unit's move may end after it.
     seed : int, SeedSequence or None
@@ -117,9 +118,7 @@ def descend(
             f"restarts and max_sweeps must be positive, got {restarts} and {max_sweeps}: raise "
             "them."
         )
-    load_moves(name_of_moves(problem.architecture))
-    if objective.order[0] != "loss":
-        load_annealing(name_of_moves(problem.architecture))
+    load_moves(problem.architecture, anneals=objective.order[0] != "loss")
     root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     share = 1.0 if len(objective.order) == 1 else 0.75
     board = _Board(problem, target, slot.part(share), max_sweeps, on_network)
@@ -148,7 +147,7 @@ def descend(
             wanted_margin=objective.wanted_margin,
         )
     if objective.order != ("loss",):
-        loss = float(problem.value(network))
+        loss = float(problem.objective(network))
     return DescentResult(
         network=network,
         loss=loss,
@@ -202,7 +201,9 @@ class _Board:
 
     def report(self, network: Network, index: int) -> None:
         """Take note of a restart's new best network."""
-        loss = float(self.problem.value(network))
+        if not self.problem.is_feasible(network):
+            return
+        loss = float(self.problem.objective(network))
         with self.lock:
             if not self.history or loss < self.history[-1][1]:
                 self.history.append((self.elapsed, loss))
@@ -248,7 +249,9 @@ def _restart(
     goal = objective.goal(problem, until=objective.order[0])
     if len(problem.inputs) > LARGE and not isinstance(start, Network):
         network = _descend_on_part(problem, network, goal, rng, board)
-    walk = Walk(SearchState(problem, network, goal), rng, board.slot)
+    state = SearchState(problem, network, goal)
+    state.keep_terms(rng)
+    walk = Walk(state, rng, board.slot)
     if index > 0 and isinstance(start, Network):
         walk.kick(strength=1 + walk.n_kickable // 3)
     board.report(walk.best_network, index)

@@ -1,4 +1,4 @@
-"""A smaller network inside a larger one: the same outputs from more units and layers.
+"""A network inside a larger one: the same outputs from more units, more layers or more values.
 
 New layers go between the last hidden layer and the outputs. Each passes the units below it on: unit
 ``u`` has weight 1 on unit ``u`` and threshold 1/2. Where thresholds are zero, a spare unit without
@@ -15,9 +15,10 @@ import numpy as np
 from bdnn.errors import ModelError
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
+from bdnn.network.expansion import from_twin
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
-from bdnn.problem.problem import Problem
+from bdnn.problem.problem import AnyLoss, Problem
 
 
 def embed(network: Network, architecture: Architecture) -> Network:
@@ -66,6 +67,29 @@ def shallow_problem(problem: Problem[OutputLoss]) -> Problem[OutputLoss] | None:
     weights = (shape.weights[0], shape.weights[-1])
     shallow = replace(shape, hidden=(width,), weights=weights, activations=())
     return Problem(shallow, problem.samples, problem.loss)
+
+
+def of_steps(problem: Problem[AnyLoss]) -> Problem[AnyLoss]:
+    """The same problem for networks of steps."""
+    return replace(problem, architecture=replace(problem.architecture, activations=()))
+
+
+def as_levels(network: Network, shape: Architecture) -> Network:
+    """Make a network of several values of one of steps.
+
+    Units take their first value where they were off and their last one where they were on. With a
+    threshold per unit and free distances that gives the same answers; where thresholds are shared
+    or fixed the layers above cannot take it up, and only the weights are the same.
+    """
+    if shape.thresholds == "neuron":
+        return from_twin(network, shape)
+    thresholds = []
+    for k, t in enumerate(network.thresholds[:-1]):
+        rule = shape.activation_of(k)
+        spread = rule.offsets - rule.offsets.mean() if rule.thresholds is not None else 0.0
+        spread = rule.offsets if shape.thresholds == "zero" else spread
+        thresholds.append(np.tile(t, rule.n_thresholds) + spread)
+    return Network(shape, network.weights, (*thresholds, network.thresholds[-1]))
 
 
 def _identity(units: int, shape: Architecture) -> tuple[list[FloatArray], list[FloatArray]]:

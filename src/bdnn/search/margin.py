@@ -9,6 +9,7 @@ Weights are then removed wherever no earlier objective suffers.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from bdnn.errors import ModelError
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
-from bdnn.search.loading import load_annealing, load_moves, name_of_moves
+from bdnn.search.loading import load_moves
 from bdnn.search.objective import Objective, output_margins
 from bdnn.search.state import SearchState
 
@@ -71,95 +72,120 @@ def widen_margin(
             f"the network has architecture {network.architecture}, the problem has "
             f"{problem.architecture}: use bdnn.search.embed for a smaller network."
         )
-    load_annealing(name_of_moves(problem.architecture))
-    if "sparsity" in objective.order:
-        load_moves(name_of_moves(problem.architecture))
-    rng = np.random.default_rng(seed)
-    order = objective.order
+    load_moves(problem.architecture, anneals=True, descends="sparsity" in objective.order)
+    widening = _Widening(problem, np.random.default_rng(seed), slot, sweeps, on_network)
     best = network
-    for last, name in enumerate(order):
-        part = Objective(order[: last + 1], objective.wanted_margin)
+    for last, name in enumerate(objective.order):
+        part = Objective(objective.order[: last + 1], objective.wanted_margin)
         if name == "margin":
-            best = _anneal(problem, best, part, rng, slot, sweeps, on_network)
+            best = widening.anneal(best, part, slot)
         elif name == "smallest_margin":
-            best = _raise_smallest(problem, best, part, rng, slot, sweeps, on_network)
+            best = widening.raise_smallest(best, part)
         elif name == "sparsity":
-            best = _remove_weights(problem, best, part, rng, slot)
+            best = widening.remove_weights(best, part)
     return _centred(problem, best, objective)
 
 
-def _anneal(
-    problem: Problem[OutputLoss],
-    network: Network,
-    objective: Objective,
-    rng: np.random.Generator,
-    slot: Slot,
-    sweeps: int,
-    on_network: Callable[[Network], object] | None,
-) -> Network:
-    state = SearchState(problem, network, objective.goal(problem))
-    s = state.arrays
-    if "sparsity" in objective.order:
-        # Weights that were removed for an earlier objective stay removed.
-        state.freeze_zeros()
-    best, best_key = network, objective.key(problem, network)
-    sample = float(problem.loss.label_weight.sum()) / max(
-        1.0, float(np.count_nonzero(problem.loss.label_weight))
-    )
-    heat = _HEAT * sample * objective.wanted_margin * s.goal[2]
-    hidden = int(s.unit_at[-2])
-    size = max(1, _CALL_WORK // max(1, s.sums.shape[1] * int(s.widths[0])))
-    seconds, done = slot.remaining, 0
-    while done < sweeps and not slot.is_over():
-        temperature = heat * (1.0 - (done + 1) / sweeps) ** 2
-        state.anneal_outputs(temperature, rng)
-        units = rng.permutation(hidden)
-        for first in range(0, hidden, size):
-            if not slot.is_over():
-                state.anneal_hidden(units[first : first + size], temperature, rng)
-        state.refresh()
-        done += 1
-        # Cooling must end before the time does: plan fewer sweeps once their pace is known.
-        left = slot.remaining
-        if done >= 3 and np.isfinite(left):
-            pace = (seconds - left) / done
-            sweeps = min(sweeps, max(done + 1, int(done + left / max(pace, 1e-9))))
-        candidate = state.to_network()
-        key = objective.key(problem, candidate)
-        if key < best_key:
-            best, best_key = candidate, key
-        if on_network is not None:
-            on_network(candidate)
-    return best
+@dataclass(frozen=True, eq=False)
+class _Widening:
+    """What the ways to serve one more objective share; see `widen_margin`."""
 
+    problem: Problem[OutputLoss]
+    rng: np.random.Generator
+    slot: Slot
+    sweeps: int
+    on_network: Callable[[Network], object] | None
 
-def _raise_smallest(
-    problem: Problem[OutputLoss],
-    network: Network,
-    objective: Objective,
-    rng: np.random.Generator,
-    slot: Slot,
-    sweeps: int,
-    on_network: Callable[[Network], object] | None,
-) -> Network:
-    """Anneal hinges of growing margins: one without cost means that all samples reach it."""
-    best, best_key = network, objective.key(problem, network)
-    leading = problem.loss.label_weight.argmax(axis=1)
-    failures = 0
-    while failures < _FAILURES and not slot.is_over():
-        margins = output_margins(problem, best)[np.arange(len(leading)), leading]
-        wanted = (
-            max(float(margins.min(initial=np.inf)), 0.0) + problem.architecture.weights[-1].limit
-        )
-        if not np.isfinite(wanted):
-            break
-        hinged = Objective((*objective.order[:-1], "margin"), wanted)
-        candidate = _anneal(problem, best, hinged, rng, slot.part(0.5), sweeps, on_network)
-        key = objective.key(problem, candidate)
-        failures = 0 if key < best_key else failures + 1
-        if key < best_key:
-            best, best_key = candidate, key
-    return best
+    def _state(self, network: Network, objective: Objective) -> SearchState:
+        state = SearchState(self.problem, network, objective.goal(self.problem))
+        state.keep_terms(self.rng)
+        return state
+
+    def anneal(self, network: Network, objective: Objective, slot: Slot) -> Network:
+        state, rng, sweeps = self._state(network, objective), self.rng, self.sweeps
+        s = state.arrays
+        if "sparsity" in objective.order:
+            # Weights that were removed for an earlier objective stay removed.
+            state.freeze_zeros()
+        best, best_key = network, objective.key(self.problem, network)
+        mass = self.problem.loss.label_weight
+        sample = float(mass.sum()) / max(1.0, float(np.count_nonzero(mass)))
+        heat = _HEAT * sample * objective.wanted_margin * s.goal[2]
+        hidden = int(s.unit_at[-2])
+        size = max(1, _CALL_WORK // max(1, s.sums.shape[1] * int(s.widths[0])))
+        seconds, done = slot.remaining, 0
+        while done < sweeps and not slot.is_over():
+            temperature = heat * (1.0 - (done + 1) / sweeps) ** 2
+            state.anneal_outputs(temperature, rng)
+            units = rng.permutation(hidden)
+            for first in range(0, hidden, size):
+                if not slot.is_over():
+                    state.anneal_hidden(units[first : first + size], temperature, rng)
+            state.refresh()
+            done += 1
+            # Cooling must end before the time does: plan fewer sweeps once their pace is known.
+            left = slot.remaining
+            if done >= 3 and np.isfinite(left):
+                pace = (seconds - left) / done
+                sweeps = min(sweeps, max(done + 1, int(done + left / max(pace, 1e-9))))
+            candidate = state.to_network()
+            key = objective.key(self.problem, candidate)
+            if key < best_key:
+                best, best_key = candidate, key
+            if self.on_network is not None:
+                self.on_network(candidate)
+        return best
+
+    def raise_smallest(self, network: Network, objective: Objective) -> Network:
+        """Anneal hinges of growing margins: one without cost means that all samples reach it."""
+        problem = self.problem
+        best, best_key = network, objective.key(problem, network)
+        leading = problem.loss.label_weight.argmax(axis=1)
+        failures = 0
+        while failures < _FAILURES and not self.slot.is_over():
+            margins = output_margins(problem, best)[np.arange(len(leading)), leading]
+            wanted = max(float(margins.min(initial=np.inf)), 0.0)
+            wanted += problem.architecture.weights[-1].limit
+            if not np.isfinite(wanted):
+                break
+            hinged = Objective((*objective.order[:-1], "margin"), wanted)
+            candidate = self.anneal(best, hinged, self.slot.part(0.5))
+            key = objective.key(problem, candidate)
+            failures = 0 if key < best_key else failures + 1
+            if key < best_key:
+                best, best_key = candidate, key
+        return best
+
+    def remove_weights(self, network: Network, objective: Objective) -> Network:
+        """Set weights to zero in random order, move along plateaus, and try the others again."""
+        problem, rng = self.problem, self.rng
+        earlier = Objective(objective.order[:-1], objective.wanted_margin)
+        state = self._state(network, earlier)
+        s = state.arrays
+        limit, best = earlier.key(problem, network), network
+        size = max(1, _CALL_WORK // max(1, s.sums.shape[1] * int(s.widths.max())))
+        futile = 0
+        while futile < _FUTILE_ROUNDS:
+            before = np.count_nonzero(s.weights)
+            positions = rng.permutation(state.removable())
+            for first in range(0, len(positions), size):
+                if self.slot.is_over():
+                    return best
+                state.try_zero(positions[first : first + size], 1e-9 * max(1.0, abs(state.cost)))
+            state.refresh()
+            candidate = state.to_network()
+            # Rounding in sums of continuous weights may have moved an input across a threshold.
+            if earlier.key(problem, candidate) > limit:
+                break
+            best = candidate
+            futile = futile + 1 if np.count_nonzero(s.weights) == before else 0
+            state.freeze_zeros()
+            for unit in rng.permutation(state.n_units):
+                if self.slot.is_over():
+                    return best
+                state.improve(np.array([unit]), rng, 1, 2)
+            state.refresh()
+        return best
 
 
 def _centred(problem: Problem[OutputLoss], network: Network, objective: Objective) -> Network:
@@ -175,41 +201,3 @@ def _centred(problem: Problem[OutputLoss], network: Network, objective: Objectiv
     centred = state.to_network()
     same = objective.key(problem, centred) <= objective.key(problem, network)
     return centred if same else network
-
-
-def _remove_weights(
-    problem: Problem[OutputLoss],
-    network: Network,
-    objective: Objective,
-    rng: np.random.Generator,
-    slot: Slot,
-) -> Network:
-    """Set weights to zero in random order, then move along plateaus and try the others again."""
-    earlier = Objective(objective.order[:-1], objective.wanted_margin)
-    state = SearchState(problem, network, earlier.goal(problem))
-    s = state.arrays
-    has_zero = np.repeat([kind.zero for kind in problem.architecture.weights], np.diff(s.weight_at))
-    limit, best = earlier.key(problem, network), network
-    size = max(1, _CALL_WORK // max(1, s.sums.shape[1] * int(s.widths.max())))
-    futile = 0
-    while futile < _FUTILE_ROUNDS:
-        before = np.count_nonzero(s.weights)
-        positions = rng.permutation(np.flatnonzero((s.weights != 0.0) & has_zero))
-        for first in range(0, len(positions), size):
-            if slot.is_over():
-                return best
-            state.try_zero(positions[first : first + size], 1e-9 * max(1.0, abs(state.cost)))
-        state.refresh()
-        candidate = state.to_network()
-        # Rounding in sums of continuous weights may have moved an input across a threshold.
-        if earlier.key(problem, candidate) > limit:
-            break
-        best = candidate
-        futile = futile + 1 if np.count_nonzero(s.weights) == before else 0
-        state.freeze_zeros()
-        for unit in rng.permutation(state.n_units):
-            if slot.is_over():
-                return best
-            state.improve(np.array([unit]), rng, 1, 2)
-        state.refresh()
-    return best

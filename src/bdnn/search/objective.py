@@ -98,7 +98,12 @@ class Objective:
         return goal
 
     def key(self, problem: Problem[OutputLoss], network: Network) -> tuple[float, ...]:
-        """Value of every objective, in order, from the network's own forward pass."""
+        """Value of every objective, in order, from the network's own forward pass.
+
+        Infinite where the network breaks a term.
+        """
+        if not problem.is_feasible(network):
+            return (np.inf,) * len(self.order)
         return tuple(_VALUES[name](problem, network, self.wanted_margin) for name in self.order)
 
 
@@ -143,7 +148,7 @@ def hinge(problem: Problem[OutputLoss], network: Network, wanted_margin: float) 
 
 
 def _loss(problem: Problem[OutputLoss], network: Network, wanted_margin: float) -> float:
-    return float(problem.value(network))
+    return float(problem.objective(network))
 
 
 def _error(problem: Problem[OutputLoss], network: Network, wanted_margin: float) -> float:

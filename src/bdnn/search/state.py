@@ -8,13 +8,14 @@ and the loss of both outputs is twice that of one. The search then moves one out
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-from bdnn.problem.limits import UNLIMITED
-from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.losses.distance import DistanceLoss
 from bdnn.problem.problem import Problem
 from bdnn.search.kernels.arrays import (
     NO_THRESHOLD,
@@ -24,7 +25,9 @@ from bdnn.search.kernels.arrays import (
     IntArray,
     Levels,
     MoveLimits,
+    Targets,
 )
+from bdnn.search.limits import drawn_limits, free_limits, into_limits, must_differ
 
 # Distance from the outermost sum to the threshold of a unit that is constant on the data.
 _CLEARANCE = 0.5
@@ -35,11 +38,14 @@ class SearchState:
 
     Parameters
     ----------
-    problem : Problem[OutputLoss]
+    problem : Problem
+        Of classes or of numbers; those of numbers have no moves of outputs.
     network : Network
         Where the search starts.
     goal : array, optional
-        What the cost is made of, see :class:`bdnn.search.objective.Goal`; the loss by default.
+        What the cost is made of, see :meth:`bdnn.search.Objective.goal`; the loss by default.
+    limits : MoveLimits, optional
+        By default whatever the weight sets allow.
 
     Attributes
     ----------
@@ -48,17 +54,22 @@ class SearchState:
     levels : Levels or None
         What they need besides where some units have more than two values.
     limits : MoveLimits
-        What they may do to weights; by default whatever the weight sets allow.
+        What they may do to weights.
     paired : bool
         Whether one output stands for two classes.
     """
 
     def __init__(
-        self, problem: Problem[OutputLoss], network: Network, goal: FloatArray | None = None
+        self,
+        problem: Problem[Any],
+        network: Network,
+        goal: FloatArray | None = None,
+        limits: MoveLimits | None = None,
     ) -> None:
         shape = problem.architecture
         self.problem = problem
-        self.paired = shape.n_outputs == 2 and shape.thresholds == "neuron"
+        is_number = shape.output == "identity"
+        self.paired = shape.n_outputs == 2 and shape.thresholds == "neuron" and not is_number
         outputs = 1 if self.paired else shape.n_outputs
         widths = np.array([shape.n_features, *shape.hidden, outputs], dtype=np.int64)
         unit_at = np.concatenate(([0], np.cumsum(widths[1:])))
@@ -66,7 +77,12 @@ class SearchState:
         values = [kind.values if kind.integer else np.zeros(0) for kind in shape.weights]
         rules = [shape.activation_of(k) for k in range(shape.n_layers)]
         m = len(problem.inputs)
-        scale = 2.0 if self.paired else 1.0
+        on = off = mass = np.zeros((outputs, m))
+        if not is_number:
+            scale, loss = 2.0 if self.paired else 1.0, problem.loss
+            on = scale * np.ascontiguousarray(loss.cost_on.T[-outputs:])
+            off = scale * np.ascontiguousarray(loss.cost_off.T[-outputs:])
+            mass = np.ascontiguousarray(loss.label_weight.T)
         self.arrays = Arrays(
             inputs=np.ascontiguousarray(problem.inputs.T, dtype=float),
             widths=widths,
@@ -78,18 +94,20 @@ class SearchState:
             level=np.zeros((unit_at[-1], m), dtype=np.uint8),
             pair=np.array([rule.values[:2] for rule in rules], dtype=float),
             cost=np.zeros(m),
-            cost_on=scale * np.ascontiguousarray(problem.loss.cost_on.T[-outputs:]),
-            cost_off=scale * np.ascontiguousarray(problem.loss.cost_off.T[-outputs:]),
-            mass=np.ascontiguousarray(problem.loss.label_weight.T),
+            cost_on=on,
+            cost_off=off,
+            mass=mass,
             values=np.concatenate([*values, [-1.0, 0.0, 1.0]]),
             value_at=np.concatenate(([0], np.cumsum([len(v) for v in values]))).astype(np.int64),
             threshold_kind=THRESHOLD_CODES[shape.thresholds],
             goal=np.array([1.0, 0.0, 0.0, 0.0, float(shape.ties == "first")]),
+            targets=_targets(problem),
         )
         if goal is not None:
             self.arrays.goal[:] = goal
         self.levels = _levels(shape) if self.arrays.thresholds.shape[1] > 1 else None
-        self.limits = _free_limits(shape, widths, paired=self.paired)
+        free = free_limits(shape, widths, paired=self.paired)
+        self.limits = self._allowed = free if limits is None else limits
         self.load(network)
 
     @property
@@ -130,11 +148,31 @@ class SearchState:
         count = self.problem.architecture.activation_of(k).n_thresholds
         return self.arrays.thresholds[first:last, :count]
 
-    def refresh(self) -> None:
-        """Compute all sums anew, in the order of additions that :class:`Network` uses."""
+    def inputs_of(self, k: int) -> FloatArray:
+        """Inputs of layer ``k``, one line each."""
+        s = self.arrays
+        if k == 0:
+            return s.inputs
+        values = np.array(self.problem.architecture.activation_of(k - 1).values, dtype=float)
+        return np.asarray(values[s.level[s.unit_at[k - 1] : s.unit_at[k]]])
+
+    def weights_of(self, k: int) -> FloatArray:
+        """Weights of layer ``k``, of shape (units, inputs), as a view."""
+        s = self.arrays
+        flat = s.weights[s.weight_at[k] : s.weight_at[k + 1]]
+        return flat.reshape(s.widths[k + 1], s.widths[k])
+
+    def refresh(self, first: int = 0) -> None:
+        """Compute sums from a layer on, in the order of additions that :class:`Network` uses."""
         from bdnn.search.kernels.backend import refresh
 
-        refresh(self.arrays, self.levels, 0)
+        refresh(self.arrays, self.levels, first)
+
+    def follow(self, k: int, unit: int) -> None:
+        """Compute what a changed unit of layer ``k`` changes."""
+        from bdnn.search.kernels.backend import commit
+
+        commit(self.arrays, self.levels, k, unit)
 
     def improve(self, units: IntArray, rng: np.random.Generator, passes: int, extra: int) -> None:
         """Improve units one after the other, never raising the cost."""
@@ -172,12 +210,43 @@ class SearchState:
 
         try_zero(self.arrays, self.levels, self.limits, positions, tolerance)
 
+    def keep_terms(self, rng: np.random.Generator) -> bool:
+        """Draw limits that keep all terms about weights and move the weights into them.
+
+        False where there are none.
+        """
+        if not self.problem.terms:
+            return True
+        limits = drawn_limits(self.problem, self.to_network(), rng, paired=self.paired)
+        if limits is None:
+            return False
+        s = self.arrays
+        self.limits = self._allowed = limits
+        shape = self.problem.architecture
+        s.weights[:] = into_limits(s.weights, limits, shape, s.widths, rng)
+        self.refresh()
+        return True
+
+    def room(self, k: int, unit: int) -> int:
+        """How many weights of a unit, counted within layer ``k``, may differ from 0."""
+        from bdnn.search.moves.unit import room_of
+
+        s, n = self.arrays, int(self.arrays.widths[k])
+        at = int(s.weight_at[k]) + unit * n
+        return int(room_of(s.weights, s.weight_at, self.limits, k, at, n))
+
+    def removable(self) -> IntArray:
+        """Places of the weights that could be set to 0."""
+        s = self.arrays
+        must = must_differ(self._allowed, self.problem.architecture, s.weight_at)
+        return np.flatnonzero((s.weights != 0.0) & ~must)
+
     def freeze_zeros(self) -> None:
-        """Let weights that are 0 stay so, and no others; only for limits that are free."""
-        is_zero = self.arrays.weights == 0.0
-        free = _free_limits(self.problem.architecture, self.arrays.widths, paired=self.paired)
-        self.limits.low[:] = np.where(is_zero, 0.0, free.low)
-        self.limits.high[:] = np.where(is_zero, 0.0, free.high)
+        """Let weights that are 0 stay so, and no others."""
+        is_zero, free = self.arrays.weights == 0.0, self._allowed
+        self.limits = free._replace(
+            low=np.where(is_zero, 0.0, free.low), high=np.where(is_zero, 0.0, free.high)
+        )
 
     def snapshot(self) -> tuple[FloatArray, FloatArray]:
         """Copy weights and thresholds."""
@@ -217,14 +286,29 @@ class SearchState:
         s = self.arrays
         weights, thresholds = [], []
         for k in range(len(s.widths) - 1):
-            flat = s.weights[s.weight_at[k] : s.weight_at[k + 1]]
-            weights.append(flat.reshape(s.widths[k + 1], s.widths[k]))
+            weights.append(self.weights_of(k))
             thresholds.append(self.layer_thresholds(k))
         if self.paired:
             weights[-1] = np.concatenate((-weights[-1], weights[-1]))
             before = -np.nextafter(thresholds[-1], -np.inf)
             thresholds[-1] = np.concatenate((before, thresholds[-1]))
         return Network(self.problem.architecture, tuple(weights), tuple(thresholds))
+
+
+def _targets(problem: Problem[Any]) -> Targets:
+    """Targets in the order of the lines, none for classes."""
+    if problem.architecture.output == "step":
+        none = np.zeros(0)
+        return Targets(np.zeros(0, dtype=np.int64), np.zeros((1, 0)), none, none, False)
+    loss: DistanceLoss = problem.loss
+    order = np.argsort(loss.group, kind="stable")
+    return Targets(
+        first=np.searchsorted(loss.group[order], np.arange(len(problem.inputs) + 1)),
+        values=np.ascontiguousarray(loss.targets[order].T),
+        weight=loss.weight[order].astype(float),
+        price=np.array(loss.price, dtype=float),
+        is_squared=loss.kind == "squared",
+    )
 
 
 def _levels(shape: Architecture) -> Levels:
@@ -240,27 +324,6 @@ def _levels(shape: Architecture) -> Levels:
         offsets=offsets,
         fixed=np.array([rule.thresholds is not None for rule in rules]),
     )
-
-
-def _free_limits(shape: Architecture, widths: IntArray, *, paired: bool) -> MoveLimits:
-    """What weight sets allow, on the outputs that a search has."""
-    largest = [
-        np.inf if has_free_scale(shape, k) else float(kind.limit)
-        for k, kind in enumerate(shape.weights)
-    ]
-    high = np.repeat(largest, widths[1:] * widths[:-1])
-    most = np.full((2, shape.n_layers), UNLIMITED, dtype=np.int64)
-    return MoveLimits(-high, high, most, UNLIMITED, 2 if paired else 1)
-
-
-def has_free_scale(shape: Architecture, k: int) -> bool:
-    """Whether multiplying a unit of layer ``k`` by a positive number changes nothing else."""
-    rule = shape.activation_of(k)
-    if shape.weights[k].integer or shape.thresholds == "layer":
-        return False
-    if shape.thresholds == "zero":
-        return not rule.offsets.any()
-    return rule.thresholds is None or rule.n_thresholds == 1
 
 
 def _middle(sums: FloatArray, threshold: float, low: float, high: float) -> float:

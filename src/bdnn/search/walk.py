@@ -6,9 +6,14 @@ any more, and lets all prices drift back to the true ones. This is what weightin
 satisfiability, and of samples in boosting; the best network is always judged by the true cost. Now
 and then a unit is shaken or drawn anew, and when nothing has been gained for long the walk returns
 to its best network with true prices.
+
+Under terms, moves keep limits of weights and outputs are charged for what they break; the best
+network is then the cheapest one that keeps all terms.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -16,7 +21,10 @@ from bdnn.clock import Slot
 from bdnn.network.activation import FloatArray
 from bdnn.network.network import Network
 from bdnn.problem.limits import UNLIMITED
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 from bdnn.search.kernels.arrays import PER_LAYER, PER_UNIT, IntArray
+from bdnn.search.limits import OutputCharges
 from bdnn.search.state import SearchState
 
 # Sweeps without gain before prices are raised: plateau moves need a few to find the way down.
@@ -34,6 +42,59 @@ _MANY_INPUTS = 5_000
 _CALL_WORK = 4_000_000
 _SHAKE = 0.1
 _LAYER_TRIALS = 2
+# Cost of a network that breaks a term; not infinite, because differences of it are formed.
+_BROKEN = 1e300
+
+
+def search_within(
+    problem: Problem[OutputLoss],
+    start: Network,
+    *,
+    rng: np.random.Generator,
+    sweeps: int,
+    slot: Slot,
+    on_network: Callable[[Network], None],
+) -> None:
+    """Walk from one start for so many sweeps and report every better network.
+
+    Parameters
+    ----------
+    problem : Problem[OutputLoss]
+    start : Network
+        Its weights are moved to where the terms let them be.
+    rng : numpy.random.Generator
+    sweeps : int
+    slot : Slot
+    on_network : callable
+        Called with every network that keeps the terms and has a lower objective than those before.
+    """
+    state = SearchState(problem, start)
+    if not state.keep_terms(rng):
+        return
+    walk = Walk(state, rng, slot)
+    best = np.inf
+    while walk.sweeps < sweeps and not slot.is_over():
+        if not walk.step():
+            continue
+        for network in (walk.best_network, walk.thinned()):
+            value = float(problem.objective(network)) if problem.is_feasible(network) else np.inf
+            if value < best:
+                best = value
+                on_network(network)
+
+
+def with_allowed_weights(
+    problem: Problem[OutputLoss], guide: Network, rng: np.random.Generator
+) -> Network:
+    """Move a network's weights to where terms about weights let them be, if they can be moved.
+
+    Terms about outputs may still be broken. Thresholds are half-way between the sums around them.
+    """
+    state = SearchState(problem, guide)
+    if not state.keep_terms(rng):
+        return guide
+    state.centre_thresholds()
+    return state.to_network()
 
 
 class Walk:
@@ -66,7 +127,9 @@ class Walk:
         unavoidable = np.minimum(s.cost_on, s.cost_off).sum(axis=0)
         wrong_mass = s.mass.sum(axis=0) - s.mass.max(axis=0)
         self._least = s.goal[0] * unavoidable + s.goal[1] * wrong_mass
-        self._lowest = self.best_cost = state.cost
+        self._charges = OutputCharges(state.problem, paired=state.paired)
+        self._lowest, self.best_cost = state.cost, _BROKEN
+        self.best_cost = self._true_cost()
         self._best = state.snapshot()
 
     @property
@@ -77,13 +140,34 @@ class Walk:
 
     @property
     def best_network(self) -> Network:
-        """The best network so far, its thresholds midway between the sums on both sides."""
+        """The best network so far, its thresholds centred where that keeps the terms."""
         current = self.state.snapshot()
         self.state.restore(self._best)
         self.state.centre_thresholds()
         network = self.state.to_network()
+        if not self.state.problem.is_feasible(network):
+            self.state.restore(self._best)
+            network = self.state.to_network()
         self.state.restore(current)
         return network
+
+    def thinned(self) -> Network:
+        """Take weights out of the best network whose price is more than they are worth."""
+        network, problem = self.best_network, self.state.problem
+        priced = [term for term in problem.terms if term.prices_weights]
+        if not priced:
+            return network
+        limits = self.state.limits
+        state = SearchState(problem, network, limits=limits)
+        s = state.arrays
+        for at in self.rng.permutation(state.removable()):
+            if self.slot.is_over():
+                break
+            saved = sum(float(term.weight_price(np.abs(s.weights[at]))) for term in priced)
+            saved *= limits.copies if at >= s.weight_at[-2] else 1
+            state.try_zero(np.array([at]), 0.999 * saved)
+        state.refresh()
+        return state.to_network()
 
     def step(self) -> bool:
         """Do one sweep, raise prices where sweeps have stalled; tell whether a best was found."""
@@ -101,13 +185,22 @@ class Walk:
             self._stalled += 1
         if self._stalled >= _PATIENCE:
             self._move_on()
+        outputs = self.state.arrays.level[self.state.arrays.unit_at[-2] :]
+        if not self._charges.is_empty and self._charges.follow(outputs):
+            self._set_prices(self._price)
         return found
 
     def _true_cost(self) -> float:
         from bdnn.search.kernels.backend import output_costs
 
         output_costs(self._true, np.zeros_like(self._true.cost_on), self._true.cost)
-        return float(self._true.cost.sum())
+        cost, problem = float(self._true.cost.sum()), self.state.problem
+        if not problem.terms or cost >= self.best_cost:  # prices only add to it
+            return cost
+        network = self.state.to_network()
+        if not problem.is_feasible(network):
+            return _BROKEN
+        return cost + sum(term.price(network, problem) for term in problem.terms)
 
     def _move_on(self) -> None:
         """Make the local minimum none: raise the price of what is wrong, or go back and kick."""
@@ -129,6 +222,10 @@ class Walk:
         s.cost_on[:] = self._true.cost_on * price
         s.cost_off[:] = self._true.cost_off * price
         s.mass[:] = self._true.mass * price
+        if not self._charges.is_empty:
+            charge = self._charges.on(len(s.cost_on))
+            s.cost_on[:] += np.maximum(charge, 0.0)
+            s.cost_off[:] += np.maximum(-charge, 0.0)
         self.state.refresh()
         self._lowest, self._stalled = self.state.cost, 0
 

@@ -4,10 +4,14 @@ from bdnn.solvers.base import AbstractSolver, Feature
 from bdnn.solvers.cpsat import CpSat
 from bdnn.solvers.gurobi import Gurobi
 from bdnn.solvers.highs import Highs
-from bdnn.solvers.registry import available_solvers, choose_solver, get_solver
+from bdnn.solvers.registry import (
+    available_solvers,
+    choose_solver,
+    get_solver,
+    write_program,
+)
 from bdnn.solvers.result import Limits, SolveResult, SolverEvent, Termination, relative_gap
 from bdnn.solvers.scip import Scip
-from bdnn.solvers.writing import write_program
 
 __all__ = [
     "AbstractSolver",

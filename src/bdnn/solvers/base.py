@@ -20,8 +20,7 @@ from bdnn.clock import Slot
 from bdnn.errors import SolverNotAvailableError, UnsupportedFeatureError
 from bdnn.network.activation import FloatArray
 from bdnn.program import Program, is_integral
-from bdnn.solvers.monitor import EventHandler, Monitor, finish
-from bdnn.solvers.result import Limits, SolveResult, Termination
+from bdnn.solvers.result import EventHandler, Limits, Monitor, SolveResult, Termination
 
 
 class Feature(Enum):
@@ -65,11 +64,14 @@ class AbstractSolver(ABC):
         Random seed of the solver.
     log : bool
         Whether the vendor's own log goes to standard output.
+    tolerance : float
+        How far a row may be broken and an integer variable be off.
     """
 
     threads: int = 1
     seed: int = 0
     log: bool = False
+    tolerance: float = 1e-7
 
     name: ClassVar[str]
     package: ClassVar[str]
@@ -145,16 +147,17 @@ class AbstractSolver(ABC):
         """
         slot, limits = slot or Slot(), limits or Limits()
         limits = replace(limits, seconds=min(limits.seconds, slot.remaining))
-        monitor = Monitor(limits, on_event)
+        monitor = Monitor(program, limits, on_event)
         self.check_available()
         self.check_supports(program)
-        if start is not None:
-            _take_start(program, np.asarray(start, dtype=float), monitor)
+        # A complete and feasible start is kept, whatever the vendor makes of it.
+        if start is not None and not np.isnan(start).any() and program.violation(start) <= 1e-6:
+            monitor.incumbent(start)
         outcome: list[SolveResult] = []
 
         def work() -> None:
             try:
-                outcome.append(self._solve(program, limits, start, monitor))
+                outcome.append(self._solve(monitor, start))
             except BaseException as error:  # raised again below, in the caller's thread
                 monitor.error = monitor.error or error
             finally:
@@ -166,7 +169,13 @@ class AbstractSolver(ABC):
             self._wait(monitor, slot)
         if monitor.error is not None:
             raise monitor.error
-        return outcome[0] if outcome else _left_behind(monitor)
+        if outcome:
+            return outcome[0]
+        return monitor.finish(
+            Termination.INTERRUPTED if monitor.interrupted else Termination.TIME_LIMIT,
+            bound=monitor.bound,
+            message="stopped without waiting for the solver's last word",
+        )
 
     @staticmethod
     def _wait(monitor: Monitor, slot: Slot) -> None:
@@ -197,33 +206,21 @@ class AbstractSolver(ABC):
                 _STILL_RUNNING.append(monitor)
 
     @abstractmethod
-    def _solve(
-        self, program: Program, limits: Limits, start: FloatArray | None, monitor: Monitor
-    ) -> SolveResult:
-        """Hand the program to the vendor, report to the monitor, translate the end.
+    def _solve(self, monitor: Monitor, start: FloatArray | None) -> SolveResult:
+        """Hand the monitor's program to the vendor, report to it, translate the end.
 
-        Runs in a thread of its own. Must keep ``limits``, report every incumbent and bound it
-        learns of, end soon after ``monitor.stopping`` becomes true, and return a result built
-        with :func:`finish`.
+        Runs in a thread of its own. Must keep ``monitor.limits``, report every incumbent and bound
+        it learns of, end soon after ``monitor.stopping`` becomes true, and return what
+        ``monitor.finish`` makes of its last word.
         """
 
 
-def _take_start(program: Program, start: FloatArray, monitor: Monitor) -> None:
-    """Keep a complete and feasible start, whatever the vendor makes of it."""
-    if not np.isnan(start).any() and program.violation(start) <= 1e-6:
-        monitor.incumbent(start, program.objective(start))
-
-
-def _left_behind(monitor: Monitor) -> SolveResult:
-    why = Termination.INTERRUPTED if monitor.interrupted else Termination.TIME_LIMIT
-    return finish(
-        monitor,
-        why,
-        solution=None,
-        objective=math.inf,
-        bound=monitor.bound,
-        message="stopped without waiting for the solver's last word",
-    )
+def cone_lower(program: Program) -> FloatArray:
+    """Lower bounds for vendors of squared cones: below zero these have a mirror image."""
+    lower = program.lower
+    for cone in program.cones:
+        lower[cone.radius] = np.maximum(lower[cone.radius], 0.0)
+    return lower
 
 
 def _take_back_ctrl_c() -> None:

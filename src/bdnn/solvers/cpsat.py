@@ -15,8 +15,7 @@ from bdnn.errors import UnsupportedFeatureError
 from bdnn.network.activation import FloatArray
 from bdnn.program import IndexArray, Program, is_integral
 from bdnn.solvers.base import AbstractSolver, Feature
-from bdnn.solvers.monitor import Monitor, finish
-from bdnn.solvers.result import Limits, SolveResult, Termination
+from bdnn.solvers.result import Monitor, SolveResult, Termination
 
 # CP-SAT knows no infinity: this is what takes its place in the bounds of variables and rows. The
 # first is far beyond any weight or activation, yet leaves room for sums of large multiples.
@@ -26,14 +25,10 @@ INFINITE_ROW = 2**62
 
 @dataclass(frozen=True)
 class CpSat(AbstractSolver):
-    """The CP-SAT solver, for programs of integer variables and integer coefficients.
+    """The CP-SAT solver, with the settings of :class:`~bdnn.solvers.AbstractSolver`.
 
-    The objective may be fractional. A node limit counts conflicts.
-
-    Parameters
-    ----------
-    threads, seed, log
-        See :class:`~bdnn.solvers.base.AbstractSolver`.
+    It is for programs of integer variables and integer coefficients, which it solves without any
+    tolerance. The objective may be fractional. A node limit counts conflicts.
     """
 
     name: ClassVar[str] = "cpsat"
@@ -41,21 +36,14 @@ class CpSat(AbstractSolver):
     distribution: ClassVar[str] = "ortools"
     features: ClassVar[frozenset[Feature]] = frozenset({Feature.START, Feature.EVENTS})
 
-    def _solve(
-        self, program: Program, limits: Limits, start: FloatArray | None, monitor: Monitor
-    ) -> SolveResult:
+    def _solve(self, monitor: Monitor, start: FloatArray | None) -> SolveResult:
         from ortools.sat.python import cp_model
 
+        program = monitor.program
         lower, upper = _integer_bounds(program)
         if (lower > upper).any():
-            return finish(
-                monitor,
-                Termination.INFEASIBLE,
-                solution=None,
-                objective=math.inf,
-                bound=-math.inf,
-                message="an integer variable has no integer between its bounds",
-            )
+            why = "an integer variable has no integer between its bounds"
+            return monitor.finish(Termination.INFEASIBLE, message=why)
         model = cp_model.CpModel()
         _fill(model.proto, program, lower, upper)
         if start is not None:
@@ -65,13 +53,14 @@ class CpSat(AbstractSolver):
             model.proto.solution_hint.values.extend(values.astype(np.int64).tolist())
 
         solver = cp_model.CpSolver()
-        self._configure(solver.parameters, limits, monitor)
+        self._configure(solver.parameters, monitor)
         solver.best_bound_callback = monitor.improve_bound
         with monitor.stopped_by(solver.stop_search):
-            solver.solve(model, _listener(cp_model, program, monitor))
-        return _translate(cp_model, solver, program, monitor)
+            solver.solve(model, _listener(cp_model, monitor))
+        return _translate(cp_model, solver, monitor)
 
-    def _configure(self, parameters: Any, limits: Limits, monitor: Monitor) -> None:
+    def _configure(self, parameters: Any, monitor: Monitor) -> None:
+        limits = monitor.limits
         parameters.num_workers = self.threads
         parameters.random_seed = self.seed
         parameters.log_search_progress = self.log
@@ -133,24 +122,23 @@ def _fill(proto: Any, program: Program, lower: IndexArray, upper: IndexArray) ->
     objective.offset = program.offset
 
 
-def _listener(cp_model: Any, program: Program, monitor: Monitor) -> Any:
+def _listener(cp_model: Any, monitor: Monitor) -> Any:
     class Listener(cp_model.CpSolverSolutionCallback):  # type: ignore[misc]
         def on_solution_callback(self) -> None:
             solution = np.array(self.response_proto.solution, dtype=float)
-            monitor.incumbent(solution, program.objective(solution), self.best_objective_bound)
+            monitor.incumbent(solution, self.best_objective_bound)
 
     return Listener()
 
 
-def _translate(cp_model: Any, solver: Any, program: Program, monitor: Monitor) -> SolveResult:
+def _translate(cp_model: Any, solver: Any, monitor: Monitor) -> SolveResult:
     response = solver.response_proto
     status = response.status
-    solution, objective = None, math.inf
+    solution = None
     if status in (cp_model.OPTIMAL, cp_model.FEASIBLE):
         solution = np.array(response.solution, dtype=float)
-        objective = program.objective(solution)
     if status == cp_model.OPTIMAL:
-        cut = solution is not None and _leans_on_cut(program, solution)
+        cut = solution is not None and _leans_on_cut(monitor.program, solution)
         termination = Termination.UNBOUNDED if cut else Termination.OPTIMAL
     elif status == cp_model.INFEASIBLE:
         termination = Termination.INFEASIBLE
@@ -162,11 +150,9 @@ def _translate(cp_model: Any, solver: Any, program: Program, monitor: Monitor) -
         termination = Termination.NODE_LIMIT
     else:
         termination = Termination.TIME_LIMIT
-    return finish(
-        monitor,
+    return monitor.finish(
         termination,
         solution=solution,
-        objective=objective,
         bound=monitor.bound if solution is None else response.best_objective_bound,
         nodes=response.num_conflicts,
         message=solver.status_name(status),

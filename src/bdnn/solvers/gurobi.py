@@ -5,7 +5,6 @@ Status values: https://docs.gurobi.com/projects/optimizer/en/current/reference/n
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -15,24 +14,13 @@ import numpy as np
 from bdnn.errors import SolverNotAvailableError
 from bdnn.network.activation import FloatArray
 from bdnn.program import Program
-from bdnn.solvers.base import AbstractSolver, Feature
-from bdnn.solvers.monitor import Monitor, finish
-from bdnn.solvers.result import Limits, SolveResult, Termination
+from bdnn.solvers.base import AbstractSolver, Feature, cone_lower
+from bdnn.solvers.result import Monitor, SolveResult, Termination
 
 
 @dataclass(frozen=True)
 class Gurobi(AbstractSolver):
-    """The Gurobi solver.
-
-    Parameters
-    ----------
-    threads, seed, log
-        See :class:`~bdnn.solvers.base.AbstractSolver`.
-    tolerance : float
-        How far a row may be broken and an integer variable be off.
-    """
-
-    tolerance: float = 1e-7
+    """The Gurobi solver, with the settings of :class:`~bdnn.solvers.AbstractSolver`."""
 
     name: ClassVar[str] = "gurobi"
     package: ClassVar[str] = "gurobipy"
@@ -40,11 +28,10 @@ class Gurobi(AbstractSolver):
     extra: ClassVar[str | None] = "gurobi"
     features: ClassVar[frozenset[Feature]] = frozenset(Feature)
 
-    def _solve(
-        self, program: Program, limits: Limits, start: FloatArray | None, monitor: Monitor
-    ) -> SolveResult:
+    def _solve(self, monitor: Monitor, start: FloatArray | None) -> SolveResult:
         import gurobipy
 
+        program, limits = monitor.program, monitor.limits
         settings = {
             "OutputFlag": int(self.log),
             "Threads": self.threads,
@@ -67,23 +54,20 @@ class Gurobi(AbstractSolver):
                     x.Start = np.where(np.isnan(start), gurobipy.GRB.UNDEFINED, start)
                 model.Params.TimeLimit = monitor.remaining
                 with monitor.stopped_by(model.terminate):
-                    model.optimize(_listener(gurobipy, x, program, monitor))
+                    model.optimize(_listener(gurobipy, x, monitor))
                     if model.Status == gurobipy.GRB.INF_OR_UNBD:
                         # Presolving saw one of the two; without these steps it tells which.
                         model.Params.DualReductions = 0
                         model.optimize()
-                return _translate(gurobipy, model, x, program, monitor)
+                return _translate(gurobipy, model, x, monitor)
         except gurobipy.GurobiError as error:
             raise _explained(gurobipy, program, error) from error
 
 
 def _fill(gurobipy: Any, model: Any, program: Program) -> Any:
     kinds = gurobipy.GRB
-    lower = program.lower
-    for cone in program.cones:
-        # Below zero the squared cone has a mirror image that is no part of the cone.
-        lower[cone.radius] = np.maximum(lower[cone.radius], 0.0)
     types = np.where(program.integer, kinds.INTEGER, kinds.CONTINUOUS)
+    lower = cone_lower(program)
     x = model.addMVar(program.n_variables, lb=lower, ub=program.upper, vtype=types)
     matrix, low, high = program.matrix, program.row_lower, program.row_upper
     # Gurobi keeps a row with two sides as a row and a variable; two rows count less for a licence.
@@ -106,32 +90,21 @@ def _fill(gurobipy: Any, model: Any, program: Program) -> Any:
     return x
 
 
-def _listener(
-    gurobipy: Any, x: Any, program: Program, monitor: Monitor
-) -> Callable[[Any, int], None]:
+def _listener(gurobipy: Any, x: Any, monitor: Monitor) -> Callable[[Any, int], None]:
     kinds = gurobipy.GRB.Callback
 
     def listen(model: Any, where: int) -> None:
         if where == kinds.MIPSOL:
-            solution = np.asarray(model.cbGetSolution(x))
-            bound = _finite(model.cbGet(kinds.MIPSOL_OBJBND))
-            monitor.incumbent(solution, program.objective(solution), bound)
+            monitor.incumbent(model.cbGetSolution(x), model.cbGet(kinds.MIPSOL_OBJBND))
         elif where == kinds.MIP:
-            monitor.improve_bound(_finite(model.cbGet(kinds.MIP_OBJBND)))
+            monitor.improve_bound(model.cbGet(kinds.MIP_OBJBND))
         if monitor.stopping:
             model.terminate()
 
     return listen
 
 
-def _finite(bound: float) -> float:
-    # 1e100 is Gurobi's infinity.
-    return bound if abs(bound) < 1e100 else -math.inf
-
-
-def _translate(
-    gurobipy: Any, model: Any, x: Any, program: Program, monitor: Monitor
-) -> SolveResult:
+def _translate(gurobipy: Any, model: Any, x: Any, monitor: Monitor) -> SolveResult:
     kinds = gurobipy.GRB
     names = {
         kinds.OPTIMAL: ("OPTIMAL", Termination.OPTIMAL),
@@ -144,20 +117,11 @@ def _translate(
     message, termination = names.get(model.Status, (f"status {model.Status}", Termination.FAILED))
     if model.SolCount and model.ObjVal <= -kinds.INFINITY:
         message, termination = "UNBOUNDED", Termination.UNBOUNDED
-    solution, objective = None, math.inf
-    if model.SolCount and termination is not Termination.UNBOUNDED:
-        solution = np.asarray(x.X)
-        objective = program.objective(solution)
-    if model.IsMIP:
-        bound = _finite(model.ObjBound)
-    else:
-        bound = objective if termination is Termination.OPTIMAL else -math.inf
-    return finish(
-        monitor,
+    has_solution = model.SolCount and termination is not Termination.UNBOUNDED
+    return monitor.finish(
         termination,
-        solution=solution,
-        objective=objective,
-        bound=bound,
+        solution=np.asarray(x.X) if has_solution else None,
+        bound=model.ObjBound if model.IsMIP else None,
         nodes=int(model.NodeCount),
         message=message,
     )

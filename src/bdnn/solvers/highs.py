@@ -7,7 +7,6 @@ Status values: https://ergo-code.github.io/HiGHS/dev/structures/enums/#HighsMode
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,48 +16,26 @@ from bdnn.errors import ModelError, SolverNotAvailableError
 from bdnn.network.activation import FloatArray
 from bdnn.program import Program
 from bdnn.solvers.base import AbstractSolver, Feature
-from bdnn.solvers.monitor import Monitor, finish
-from bdnn.solvers.result import Limits, SolveResult, Termination
+from bdnn.solvers.result import Monitor, SolveResult, Termination
 from bdnn.solvers.tangents import by_tangents
 
 
 @dataclass(frozen=True)
 class Highs(AbstractSolver):
-    """The HiGHS solver.
-
-    Parameters
-    ----------
-    threads, seed, log
-        See :class:`~bdnn.solvers.base.AbstractSolver`.
-    tolerance : float
-        How far a row may be broken and an integer variable be off.
-    """
-
-    tolerance: float = 1e-7
+    """The HiGHS solver, with the settings of :class:`~bdnn.solvers.AbstractSolver`."""
 
     name: ClassVar[str] = "highs"
     package: ClassVar[str] = "highspy"
     distribution: ClassVar[str] = "highspy"
-    features: ClassVar[frozenset[Feature]] = frozenset(
-        {
-            Feature.CONTINUOUS,
-            Feature.FRACTIONAL_ROWS,
-            Feature.CONES,
-            Feature.START,
-            Feature.EVENTS,
-        }
-    )
+    features: ClassVar[frozenset[Feature]] = frozenset(Feature) - {Feature.QUADRATIC_OBJECTIVE}
 
-    def _solve(
-        self, program: Program, limits: Limits, start: FloatArray | None, monitor: Monitor
-    ) -> SolveResult:
-        if program.cones:
-            return by_tangents(program, limits, start, monitor, self._solve_linear)
-        return self._solve_linear(program, limits, start, monitor)
+    def _solve(self, monitor: Monitor, start: FloatArray | None) -> SolveResult:
+        if monitor.program.cones:
+            return by_tangents(monitor, start, self._solve_linear)
+        return self._solve_linear(monitor, start)
 
-    def _solve_linear(
-        self, program: Program, limits: Limits, start: FloatArray | None, monitor: Monitor
-    ) -> SolveResult:
+    def _solve_linear(self, monitor: Monitor, start: FloatArray | None) -> SolveResult:
+        program, limits = monitor.program, monitor.limits
         highspy = import_highs()
         model = self._load(highspy, program)
         if start is not None:
@@ -78,11 +55,11 @@ class Highs(AbstractSolver):
             settings["mip_max_nodes"] = limits.nodes
         for name, value in settings.items():
             model.setOptionValue(name, value)
-        _listen(model, monitor, is_mip=bool(program.integer.any()))
+        _listen(model, monitor)
         model.run()
         if model.getModelStatus() == highspy.HighsModelStatus.kUnboundedOrInfeasible:
-            return _decide(highspy, model, program, monitor)
-        return _translate(highspy, model, program, monitor)
+            return _decide(highspy, model, monitor)
+        return _translate(highspy, model, monitor)
 
     def write(self, program: Program, path: str) -> None:
         """Write a linear program to a file; the ending .lp or .mps chooses the format."""
@@ -130,51 +107,40 @@ def import_highs() -> Any:
     return highspy
 
 
-def _listen(model: Any, monitor: Monitor, *, is_mip: bool) -> None:
+def _listen(model: Any, monitor: Monitor) -> None:
     """Report incumbents and bounds, and stop wherever HiGHS looks up."""
 
     def improving(event: Any) -> None:
-        data = event.data_out
-        monitor.incumbent(
-            np.asarray(data.mip_solution), data.objective_function_value, data.mip_dual_bound
-        )
+        monitor.incumbent(event.data_out.mip_solution, event.data_out.mip_dual_bound)
 
     def look_up(event: Any) -> None:
-        if is_mip:
-            monitor.improve_bound(event.data_out.mip_dual_bound)
         if monitor.stopping:
             event.interrupt()
 
-    def look_up_in_lp(event: Any) -> None:
-        if monitor.stopping:
-            event.interrupt()
+    def look_up_in_mip(event: Any) -> None:
+        monitor.improve_bound(event.data_out.mip_dual_bound)
+        look_up(event)
 
     model.cbMipImprovingSolution += improving
-    model.cbMipInterrupt += look_up
-    model.cbSimplexInterrupt += look_up_in_lp
-    model.cbIpmInterrupt += look_up_in_lp
+    model.cbMipInterrupt += look_up_in_mip if monitor.program.integer.any() else look_up
+    model.cbSimplexInterrupt += look_up
+    model.cbIpmInterrupt += look_up
 
 
-def _decide(highspy: Any, model: Any, program: Program, monitor: Monitor) -> SolveResult:
+def _decide(highspy: Any, model: Any, monitor: Monitor) -> SolveResult:
     """Tell infeasible from unbounded, which presolving alone cannot, without the costs."""
     model.disableCallbacks()
-    columns = np.arange(program.n_variables, dtype=np.int32)
+    columns = np.arange(monitor.program.n_variables, dtype=np.int32)
     model.changeColsCost(len(columns), columns, np.zeros(len(columns)))
     model.setOptionValue("time_limit", monitor.remaining)
     model.run()
     if model.getModelStatus() == highspy.HighsModelStatus.kOptimal:
-        return finish(
-            monitor,
-            Termination.UNBOUNDED,
-            solution=None,
-            objective=math.inf,
-            bound=-math.inf,
-            message="feasible, and infeasible or unbounded",
-        )
-    return _translate(highspy, model, program, monitor)
+        why = "feasible, and infeasible or unbounded"
+        return monitor.finish(Termination.UNBOUNDED, message=why)
+    return _translate(highspy, model, monitor)
 
 
-def _translate(highspy: Any, model: Any, program: Program, monitor: Monitor) -> SolveResult:
+def _translate(highspy: Any, model: Any, monitor: Monitor) -> SolveResult:
     status = model.getModelStatus()
     kinds = highspy.HighsModelStatus
     meaning = {
@@ -187,21 +153,13 @@ def _translate(highspy: Any, model: Any, program: Program, monitor: Monitor) -> 
         kinds.kInterrupt: Termination.INTERRUPTED,
     }
     info = model.getInfo()
-    solution, objective = None, math.inf
+    solution = None
     if info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible:
         solution = np.asarray(model.getSolution().col_value)
-        objective = program.objective(solution)
-    termination = meaning.get(status, Termination.FAILED)
-    if program.integer.any():
-        bound = info.mip_dual_bound
-    else:
-        bound = objective if termination is Termination.OPTIMAL else -math.inf
-    return finish(
-        monitor,
-        termination,
+    return monitor.finish(
+        meaning.get(status, Termination.FAILED),
         solution=solution,
-        objective=objective,
-        bound=bound if math.isfinite(bound) else -math.inf,
+        bound=info.mip_dual_bound if monitor.program.integer.any() else None,
         nodes=max(0, info.mip_node_count),
         message=model.modelStatusToString(status),
     )

@@ -1,6 +1,8 @@
-"""The solvers by name, and the choice of one for a program."""
+"""The solvers by name, the choice of one for a program, and programs as files."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 from bdnn.errors import ModelError
 from bdnn.program import Program
@@ -33,15 +35,48 @@ def get_solver(solver: str | AbstractSolver, *, threads: int = 1, seed: int = 0)
     return SOLVERS[solver](threads=threads, seed=seed)
 
 
-def choose_solver(program: Program, *, threads: int = 1, seed: int = 0) -> AbstractSolver:
-    """Pick the first installed solver that can handle the program."""
+def choose_solver(
+    program: Program, solver: str | AbstractSolver = "auto", *, threads: int = 1, seed: int = 0
+) -> AbstractSolver:
+    """Take the solver that is asked for, or the first installed one that can handle the program."""
+    if solver != "auto":
+        return get_solver(solver, threads=threads, seed=seed)
     needs = required_features(program)
-    for name, solver in SOLVERS.items():
-        if solver.is_available() and needs <= solver.features:
+    for name, kind in SOLVERS.items():
+        if kind.is_available() and needs <= kind.features:
             return get_solver(name, threads=threads, seed=seed)
-    capable = [name for name, solver in SOLVERS.items() if needs <= solver.features]
+    capable = [name for name, kind in SOLVERS.items() if needs <= kind.features]
     # No installed solver fits: the error of the first capable one names the package to install.
     chosen = get_solver((capable or ["highs"])[0], threads=threads, seed=seed)
     chosen.check_available()
     chosen.check_supports(program)
     return chosen
+
+
+def write_program(program: Program, path: str | Path) -> None:
+    """Write a program to a file, with the names of its blocks.
+
+    Parameters
+    ----------
+    program : Program
+    path : str or path
+        Ends in ``.lp`` for people or ``.mps`` for solvers. Cones and squares are written by SCIP,
+        everything else by HiGHS.
+    """
+    path = Path(path)
+    if path.suffix not in (".lp", ".mps"):
+        raise ModelError(f"a program is written to .lp or .mps, got '{path}': choose one of these.")
+    is_linear = not program.cones and not program.quadratic.any()
+    if not is_linear and not Scip.is_available():
+        raise ModelError(
+            "a program with cones or squares is written by SCIP, which is not installed: run "
+            "pip install 'bdnn[scip]'."
+        )
+    try:
+        path.open("w").close()
+    except OSError as error:
+        raise ModelError(
+            f"'{path}' cannot be written ({error.strerror}): choose another place."
+        ) from error
+    writer = Highs() if is_linear else Scip()
+    writer.write(program, str(path))

@@ -5,7 +5,6 @@ Status values: https://www.scipopt.org/doc/html/type__stat_8h.php
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -13,29 +12,16 @@ import numpy as np
 
 from bdnn.network.activation import FloatArray
 from bdnn.program import Program
-from bdnn.solvers.base import AbstractSolver, Feature
-from bdnn.solvers.monitor import Monitor, finish
-from bdnn.solvers.result import Limits, SolveResult, Termination
-
-# SCIP's own infinity, in bounds, sides and limits.
-INFINITE = 1e20
+from bdnn.solvers.base import AbstractSolver, Feature, cone_lower
+from bdnn.solvers.result import INFINITE, Monitor, SolveResult, Termination
 
 
 @dataclass(frozen=True)
 class Scip(AbstractSolver):
-    """The SCIP solver.
+    """The SCIP solver, with the settings of :class:`~bdnn.solvers.AbstractSolver`.
 
     SCIP searches with one thread, whatever ``threads`` says.
-
-    Parameters
-    ----------
-    threads, seed, log
-        See :class:`~bdnn.solvers.base.AbstractSolver`.
-    tolerance : float
-        How far a row may be broken and an integer variable be off.
     """
-
-    tolerance: float = 1e-7
 
     name: ClassVar[str] = "scip"
     package: ClassVar[str] = "pyscipopt"
@@ -43,10 +29,9 @@ class Scip(AbstractSolver):
     extra: ClassVar[str | None] = "scip"
     features: ClassVar[frozenset[Feature]] = frozenset(Feature)
 
-    def _solve(
-        self, program: Program, limits: Limits, start: FloatArray | None, monitor: Monitor
-    ) -> SolveResult:
+    def _solve(self, monitor: Monitor, start: FloatArray | None) -> SolveResult:
         scip = _import()
+        program, limits = monitor.program, monitor.limits
         model, variables = self._load(scip, program)
         if start is not None:
             _hand_start(model, variables, program, start)
@@ -62,13 +47,13 @@ class Scip(AbstractSolver):
         if limits.nodes is not None:
             settings["limits/totalnodes"] = limits.nodes
         model.setParams(settings)
-        listener = _listener(scip, variables[: program.n_variables], program, monitor)
+        listener = _listener(scip, variables[: program.n_variables], monitor)
         model.includeEventhdlr(listener, "bdnn", "reports incumbents and bounds")
         with monitor.stopped_by(model.interruptSolve):
             model.optimizeNogil()
         if model.getStatus() == "inforunbd":
             _decide(model)
-        return _translate(model, variables[: program.n_variables], program, monitor)
+        return _translate(model, variables[: program.n_variables], monitor)
 
     def write(self, program: Program, path: str) -> None:
         """Write a program to a file; the ending .lp or .mps chooses the format."""
@@ -80,14 +65,10 @@ class Scip(AbstractSolver):
         model = scip.Model()
         model.hideOutput(not self.log)
         model.addObjoffset(program.offset)
-        lower = program.lower
-        for cone in program.cones:
-            # Below zero the squared cone has a mirror image that is no part of the cone.
-            lower[cone.radius] = np.maximum(lower[cone.radius], 0.0)
         columns = zip(
             program.column_names() if names else map(str, range(program.n_variables)),
             np.where(program.integer, "I", "C").tolist(),
-            np.maximum(lower, -INFINITE).tolist(),
+            np.maximum(cone_lower(program), -INFINITE).tolist(),
             np.minimum(program.upper, INFINITE).tolist(),
             program.linear.tolist(),
             strict=True,
@@ -167,7 +148,7 @@ def _hand_start(model: Any, variables: list[Any], program: Program, start: Float
     model.addSol(solution)
 
 
-def _listener(scip: Any, variables: list[Any], program: Program, monitor: Monitor) -> Any:
+def _listener(scip: Any, variables: list[Any], monitor: Monitor) -> Any:
     kinds = scip.PY_SCIP_EVENTTYPE
     progress = kinds.NODESOLVED | kinds.LPSOLVED
 
@@ -177,20 +158,18 @@ def _listener(scip: Any, variables: list[Any], program: Program, monitor: Monito
             self.model.catchEvent(progress, self)
 
         def eventexec(self, event: Any) -> None:
-            bound = _finite_bound(self.model)
+            bound = self.model.getDualbound()
             if event.getType() == kinds.BESTSOLFOUND:
-                best = self.model.getBestSol()
-                solution = np.array([best[variable] for variable in variables])
-                monitor.incumbent(solution, program.objective(solution), bound)
+                monitor.incumbent(_best(self.model, variables), bound)
             else:
                 monitor.improve_bound(bound)
 
     return Listener()
 
 
-def _finite_bound(model: Any) -> float:
-    bound = float(model.getDualbound())
-    return bound if abs(bound) < INFINITE else -math.inf
+def _best(model: Any, variables: list[Any]) -> FloatArray:
+    best = model.getBestSol()
+    return np.array([best[variable] for variable in variables])
 
 
 def _decide(model: Any) -> None:
@@ -200,7 +179,7 @@ def _decide(model: Any) -> None:
     model.optimizeNogil()
 
 
-def _translate(model: Any, variables: list[Any], program: Program, monitor: Monitor) -> SolveResult:
+def _translate(model: Any, variables: list[Any], monitor: Monitor) -> SolveResult:
     status = model.getStatus()
     termination = {
         "optimal": Termination.OPTIMAL,
@@ -212,17 +191,10 @@ def _translate(model: Any, variables: list[Any], program: Program, monitor: Moni
         "totalnodelimit": Termination.NODE_LIMIT,
         "userinterrupt": Termination.INTERRUPTED,
     }.get(status, Termination.FAILED)
-    solution, objective = None, math.inf
-    if model.getNSols():
-        best = model.getBestSol()
-        solution = np.array([best[variable] for variable in variables])
-        objective = program.objective(solution)
-    return finish(
-        monitor,
+    return monitor.finish(
         termination,
-        solution=solution,
-        objective=objective,
-        bound=_finite_bound(model),
+        solution=_best(model, variables) if model.getNSols() else None,
+        bound=float(model.getDualbound()),
         nodes=int(model.getNTotalNodes()),
         message=status,
     )

@@ -14,40 +14,31 @@ import numpy as np
 
 from bdnn.network.activation import FloatArray
 from bdnn.program import Program
-from bdnn.solvers.monitor import Monitor, finish
-from bdnn.solvers.result import Limits, SolveResult, Termination, relative_gap
+from bdnn.solvers.result import Limits, Monitor, SolveResult, Termination, relative_gap
 
-LinearSolve = Callable[[Program, Limits, FloatArray | None, Monitor], SolveResult]
+LinearSolve = Callable[[Monitor, FloatArray | None], SolveResult]
 
 # What a solution may break a cone by: more than a solver's tolerance, so that tangents cut it off.
 _CLOSE = 1e-6
 
 
-def by_tangents(
-    program: Program,
-    limits: Limits,
-    start: FloatArray | None,
-    monitor: Monitor,
-    solve: LinearSolve,
-) -> SolveResult:
+def by_tangents(monitor: Monitor, start: FloatArray | None, solve: LinearSolve) -> SolveResult:
     """Solve a program with cones by a solver without.
 
     Parameters
     ----------
-    program : Program
-    limits : Limits
-        For all rounds together.
-    start : array or None
     monitor : Monitor
-        Hears true bounds, and the solutions that keep the cones.
+        Hears true bounds, and the solutions that keep the cones; its limits are for all rounds.
+    start : array or None
     solve : callable
         Solves a linear program and reports to the monitor that it is given.
     """
+    program, limits = monitor.program, monitor.limits
     relaxed = _relaxation(program)
     nodes = 0
     while True:
-        listener = _Listener(program, limits, monitor, nodes)
-        outcome = solve(relaxed, listener.limits, start, listener)
+        listener = _Listener(relaxed, monitor, nodes)
+        outcome = solve(listener, start)
         nodes += outcome.nodes
         ended = outcome.termination
         if outcome.solution is not None:
@@ -62,24 +53,18 @@ def by_tangents(
         ended = Termination.OPTIMAL
     elif ended is Termination.UNBOUNDED:
         ended = Termination.FAILED  # tangents may leave a direction open that cones close
-    return finish(
-        monitor,
-        ended,
-        solution=None,
-        objective=np.inf,
-        bound=outcome.bound,
-        nodes=nodes,
-        message=f"{outcome.message}, cones by tangents",
+    return monitor.finish(
+        ended, bound=outcome.bound, nodes=nodes, message=f"{outcome.message}, cones by tangents"
     )
 
 
 class _Listener(Monitor):
     """Hears one round and passes on what is true of the cones as well."""
 
-    def __init__(self, program: Program, limits: Limits, whole: Monitor, nodes: int) -> None:
+    def __init__(self, relaxed: Program, whole: Monitor, nodes: int) -> None:
+        limits = whole.limits
         left = None if limits.nodes is None else max(1, limits.nodes - nodes)
-        super().__init__(replace(limits, seconds=whole.remaining, nodes=left), None)
-        self.program = program
+        super().__init__(relaxed, replace(limits, seconds=whole.remaining, nodes=left))
         self.whole = whole
         self.outside: list[FloatArray] = []
 
@@ -87,8 +72,8 @@ class _Listener(Monitor):
     def stopping(self) -> bool:
         return self.whole.stopping
 
-    def incumbent(self, solution: FloatArray, objective: float, bound: float = -np.inf) -> None:
-        super().incumbent(solution, objective, bound)
+    def incumbent(self, solution: FloatArray, bound: float = -np.inf) -> None:
+        super().incumbent(solution, bound)
         self.whole.improve_bound(bound)
         self.take(np.array(solution, dtype=float))
 
@@ -98,16 +83,18 @@ class _Listener(Monitor):
 
     def take(self, solution: FloatArray) -> None:
         """Pass on a solution that keeps the cones, or does with longer radii; cut off others."""
-        if _excess(self.program, solution) <= _CLOSE:
-            self.whole.incumbent(solution, self.program.objective(solution))
-            return
-        self.outside.append(solution)
-        longer = solution.copy()
-        for cone in self.program.cones:
+        program = self.whole.program
+        longer, excess = solution.copy(), 0.0
+        for cone in program.cones:
             lengths = np.linalg.norm(solution[cone.members], axis=1)
             longer[cone.radius] = np.maximum(solution[cone.radius], lengths)
-        if self.program.violation(longer) <= _CLOSE:
-            self.whole.incumbent(longer, self.program.objective(longer))
+            excess = max(excess, float((lengths - solution[cone.radius]).max()))
+        if excess <= _CLOSE:
+            self.whole.incumbent(solution)
+            return
+        self.outside.append(solution)
+        if program.violation(longer) <= _CLOSE:
+            self.whole.incumbent(longer)
 
 
 def _relaxation(program: Program) -> Program:
@@ -118,12 +105,6 @@ def _relaxation(program: Program) -> Program:
         for side in (-1.0, 1.0):
             relaxed.add_rows(cone.name, pairs, [side, 1.0], lower=0.0)
     return relaxed
-
-
-def _excess(program: Program, x: FloatArray) -> float:
-    return max(
-        float((np.linalg.norm(x[c.members], axis=1) - x[c.radius]).max()) for c in program.cones
-    )
 
 
 def _add_tangents(relaxed: Program, program: Program, points: FloatArray) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from bdnn.bounds import BoundArgument, FirstOf
 from bdnn.mip import DEFAULT_EPS, Reductions
-from bdnn.mip.neighbourhood import free_units
+from bdnn.mip.freedom import free_units
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.solvers.base import AbstractSolver

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.norms import Norm, length
@@ -27,7 +27,7 @@ _ENOUGH_ROWS = 16_000
 
 def average_problem(
     architecture: Architecture,
-    scaler: Scaler,
+    scaler: Encoder,
     X: FloatArray,
     labels: NDArray[np.intp],
     radius: FloatArray,
@@ -41,7 +41,7 @@ def average_problem(
     Parameters
     ----------
     architecture : Architecture
-    scaler : Scaler
+    scaler : Encoder
     X : array of shape (n_samples, n_features)
         Raw samples.
     labels : array of shape (n_samples,)

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from bdnn.bounds.previous import PreviousFit
 from bdnn.errors import ModelError
-from bdnn.mip.growth import GrowingModel
+from bdnn.mip.model import GrowingModel
 from bdnn.network.expansion import has_twin
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss

@@ -14,10 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError
 from bdnn.mip import DEFAULT_EPS
-from bdnn.mip.certified import CertifiedModel
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
@@ -28,10 +27,11 @@ from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.problem.samples import Samples
 from bdnn.robustness.perturbation import PerturbationSet
-from bdnn.search.certified import MOVES, Balls, improve_worst_case, stumps
+from bdnn.search.certified import Balls, improve_worst_case, stumps
 from bdnn.search.embedding import embed
+from bdnn.search.loading import wait_for_worst_case
 from bdnn.solvers.base import AbstractSolver
-from bdnn.solvers.registry import choose_solver, get_solver
+from bdnn.solvers.registry import get_solver
 from bdnn.training.base import AbstractMethod
 from bdnn.training.exact import ExactSolve
 from bdnn.training.run import Run
@@ -46,7 +46,7 @@ _LARGEST_PROGRAM = 20_000
 
 def certified_problem(
     architecture: Architecture,
-    scaler: Scaler,
+    scaler: Encoder,
     X: FloatArray,
     labels: NDArray[np.intp],
     radius: FloatArray,
@@ -85,39 +85,6 @@ def balls_of(loss: CertifiedLoss) -> Balls:
 def default_lead(architecture: Architecture) -> float:
     """Worst lead worth having: grows with the square root of the hidden width."""
     return float(np.ceil(np.sqrt(architecture.hidden[0])) * architecture.weights[-1].limit)
-
-
-class CertifiedSolve(ExactSolve):
-    """A certified problem as a program with a solver."""
-
-    model: CertifiedModel  # type: ignore[assignment]
-
-    @classmethod
-    def of(
-        cls, recorder: Run[OutputLoss], solver: str | AbstractSolver, eps: float
-    ) -> CertifiedSolve:
-        """Build the model and choose a solver that can handle it."""
-        problem, budget = recorder.problem, recorder.budget
-        loss: Any = problem.loss
-        recorder.mark("build")
-        model = CertifiedModel.build(
-            problem.architecture, loss.regions, loss.labels, loss.line_weight, eps=eps
-        )
-        engine = (
-            choose_solver(model.program, threads=budget.threads, seed=budget.seed)
-            if solver == "auto"
-            else get_solver(solver, threads=budget.threads, seed=budget.seed)
-        )
-        engine.check_supports(model.program)
-        return cls(recorder, model, engine)  # type: ignore[arg-type]
-
-    @property
-    def bound_origin(self) -> str:
-        """What proves the solver's bounds."""
-        return f"solver {self.engine.name}"
-
-    def _judge(self, solution: FloatArray, claimed: float, phase: str) -> None:
-        self.recorder.offer(self.model.read(solution), phase)
 
 
 @dataclass(frozen=True)
@@ -172,7 +139,7 @@ class Certified(AbstractMethod):
         sizes = (*shape.hidden, shape.n_outputs)
         small = len(problem.inputs) * sum(a * b for a, b in pairwise(sizes)) <= _LARGEST_PROGRAM
         if self.solve and not recorder.stopping and (small or not self.search):
-            exact = CertifiedSolve.of(recorder, solver, self.eps)
+            exact = ExactSolve.prepare(recorder, solver, eps=self.eps)
             patience = self.patience if self.search else None
             ended = exact.run(seconds=recorder.remaining, patience=patience)
             engine = exact.solver_name
@@ -186,7 +153,7 @@ class Certified(AbstractMethod):
     ) -> tuple[str, list[Network]]:
         """Anneal from new starts until proven, out of time, or more time has stopped paying."""
         slot = recorder.slot(_PHASE, seconds)
-        if not MOVES.wait(recorder.slot("load", seconds, until_close=False)):
+        if not wait_for_worst_case(recorder.slot("load", seconds, until_close=False)):
             return "time limit", []
         shape = recorder.problem.architecture
         # Deeper layers copy the first one, so that it must not be wider than they are.

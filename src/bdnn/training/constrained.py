@@ -11,8 +11,9 @@ from bdnn.network.expansion import has_twin
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
-from bdnn.search.constrained import MOVES, search_within
+from bdnn.search.loading import wait_until_ready
 from bdnn.search.starts import Start, make_start
+from bdnn.search.walk import search_within
 
 if TYPE_CHECKING:
     from bdnn.training.search_run import Search
@@ -55,7 +56,7 @@ def run_within(search: Search, problem: Problem[OutputLoss], *, seconds: float) 
         search.message = "the search knows constraints for steps only, so that the solver ran alone"
         return "feasible"
     slot = recorder.slot(_PHASE, seconds)
-    if not MOVES.wait(recorder.slot("load", seconds, until_close=False)):
+    if not wait_until_ready(recorder.slot("load", seconds, until_close=False)):
         search.message = "the compiled search was not loaded when its time was over"
         search.is_compiled = False
         return "time limit"

@@ -9,9 +9,8 @@ from typing import ClassVar
 
 from bdnn.bounds.lattice import solver_bound
 from bdnn.mip import DEFAULT_EPS, NetworkModel, Reductions, Robust
-from bdnn.mip.conflicts import explain_conflict
 from bdnn.mip.loss import OutputObjective
-from bdnn.mip.repair import repair
+from bdnn.mip.repair import explain_conflict, repair
 from bdnn.network.activation import FloatArray
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
@@ -145,7 +144,7 @@ class ExactSolve:
     def bound_origin(self) -> str:
         """What proves the solver's bounds."""
         origin = f"solver {self.engine.name}"
-        if self.model.dual_norms is not None:
+        if self.model.robust is not None:
             origin += ", for activations that hold within the radius"
         if self.model.problem.constraints:
             origin += ", for networks that keep the constraints"

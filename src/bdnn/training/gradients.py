@@ -18,10 +18,10 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
+from bdnn.search.loading import wait_until_ready
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import default_margin
 from bdnn.search.starts import straight_through
-from bdnn.search.warm_up import wait_until_ready
 from bdnn.solvers.base import AbstractSolver
 from bdnn.training.base import AbstractMethod
 from bdnn.training.limits import is_number

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from bdnn.bounds.previous import PreviousFit
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.search.descent import descend
-from bdnn.search.warm_up import wait_until_ready
+from bdnn.search.loading import wait_until_ready
 
 if TYPE_CHECKING:
     from bdnn.training.run import Run

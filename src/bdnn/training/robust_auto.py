@@ -12,7 +12,7 @@ from bdnn.mip import Robust
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.solvers.base import AbstractSolver
 from bdnn.training.exact import Exact
-from bdnn.training.paper.local_search import LocalSearch
+from bdnn.training.paper.alternation import Alternate
 from bdnn.training.run import Run
 
 _SEARCH_SHARE = 0.5
@@ -36,8 +36,7 @@ class RobustAuto(Exact):
         problem = recorder.problem
         # Local search needs a layer to free while another is fixed.
         if problem.architecture.hidden and recorder.earlier is None and not recorder.stopping:
-            search = LocalSearch(polish=False, eps=self.eps)
-            if problem.terms:
-                search = search.within(problem)
-            search.alternate(recorder, solver, robust, seconds=_SEARCH_SHARE * recorder.remaining)
+            seconds = _SEARCH_SHARE * recorder.remaining
+            slot = recorder.slot("local", seconds, until_close=False)
+            Alternate(solver, robust, eps=self.eps).execute(recorder, slot)
         return super()._solve(recorder, solver, robust)

@@ -13,8 +13,8 @@ from bdnn.bounds.previous import PreviousFit
 from bdnn.clock import Clock, Slot
 from bdnn.errors import NoSolutionError
 from bdnn.mip import NetworkModel
-from bdnn.mip.growth import GrowingModel
 from bdnn.mip.loss import OutputObjective
+from bdnn.mip.model import GrowingModel
 from bdnn.network.network import Network
 from bdnn.problem.bound import Bound
 from bdnn.problem.problem import AnyLoss, Problem

@@ -15,10 +15,10 @@ from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.search.descent import LARGE, descend
+from bdnn.search.loading import wait_until_ready
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import Objective
 from bdnn.search.starts import Start, make_start, separating_start, straight_through
-from bdnn.search.warm_up import wait_until_ready
 from bdnn.training.choice import choose_by_validation, refit_by_validation
 from bdnn.training.constrained import run_within
 from bdnn.training.easier_start import easier_start

@@ -2,13 +2,11 @@
 
 from bdnn.bounds.listed import columns, table
 from bdnn.clock import Slot
-from bdnn.search import certified, constrained
-from bdnn.search.warm_up import wait_for_regression, wait_until_ready
+from bdnn.search.loading import wait_for_regression, wait_for_worst_case, wait_until_ready
 
 if __name__ == "__main__":
     wait_until_ready(Slot(), levels=True)
     wait_for_regression(Slot())
-    constrained.MOVES.wait(Slot())
-    certified.MOVES.wait(Slot())
+    wait_for_worst_case(Slot())
     table.KERNELS.wait(Slot())
     columns.KERNELS.wait(Slot())

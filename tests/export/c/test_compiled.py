@@ -18,6 +18,7 @@ from bdnn.export.c.compiler import (
     run_compiled,
 )
 from bdnn.export.c.compiler import _source as translation_unit
+from tests.encoding.encoders import rescaled
 from tests.export.models import any_format, any_model, make_model, number_model
 
 N_NETWORKS = 50
@@ -112,7 +113,7 @@ def test_units_that_no_number_switches(kind, weights):
         shape = {"n_features": 1 + i % 2, "hidden": [(), (1,), (5,)][i % 3], "n_outputs": 2}
         model = make_model(rng, weights=weights, scale=["standard", "minmax"][i % 2], **shape)
         factor = 10.0 ** rng.uniform(-1, 2, 1 + i % 2) / size
-        model = replace(model, encoder=replace(model.encoder, factor=factor))
+        model = replace(model, encoder=rescaled(model.encoder, factor=factor))
         exports.append(export_c(model, name=f"net{i}", input=kind))
         inputs.append(questions(model, exports[-1], rng, 100))
         scaled = exports[-1].inputs.scaled(inputs[-1], model.encoder)
@@ -130,7 +131,7 @@ def test_infinities_and_nan_give_some_class():
         exports = []
         for i, kind in enumerate(["double", "float"]):
             model = make_model(rng, hidden=(5,), weights="int:300", scale=scale)
-            scaler = replace(model.encoder, factor=model.encoder.factor * factor)
+            scaler = rescaled(model.encoder, factor=model.encoder.factor * factor)
             exports.append(export_c(replace(model, encoder=scaler), name=f"net{i}", input=kind))
         with np.errstate(over="ignore"):
             for classes in run_compiled(exports, [X, X], flags=SANITIZED):
@@ -179,7 +180,7 @@ def test_levels_in_tables(hidden):
     needs("gcc")
     rng = np.random.default_rng(8)
     model = make_model(rng, hidden=hidden, n_features=3)
-    scaler = replace(model.encoder, shift=np.full(3, 64.0), factor=np.full(3, 2.0**-8))
+    scaler = rescaled(model.encoder, shift=np.full(3, 64.0), factor=np.full(3, 2.0**-8))
     model = replace(model, encoder=scaler)
     exports = [
         export_c(model, name="whole", input="int8"),
@@ -223,7 +224,7 @@ def test_multiples_of_scores_fit_their_type(weights):
     model = make_model(rng, hidden=(), n_features=6, n_outputs=5, weights=weights)
     t = model.network.output_thresholds + 0.001 * np.arange(5)
     model = replace(model, network=replace(model.network, thresholds=(t,)))
-    scaler = replace(model.encoder, factor=np.full(6, 25.0 if weights == "ternary" else 3.0))
+    scaler = rescaled(model.encoder, factor=np.full(6, 25.0 if weights == "ternary" else 3.0))
     model = replace(model, encoder=scaler)
     export = export_c(model, input="int32", limits=(-100_000, 150_000))
     assert export.plan.decision.units.factor == 8

@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bdnn.encoding.scaling import Scaler
 from bdnn.errors import BDNNError
 from bdnn.export.c import export_c
 from bdnn.export.c.compiler import STRICT
 from bdnn.export.c.text import check_name, comment, integer, integer_type, make_name, string
 from bdnn.export.inputs import choose_format
+from tests.encoding.encoders import make_encoder, rescaled
 from tests.export.models import make_model
 from tests.sentences import assert_one_sentence
 
@@ -89,7 +89,7 @@ def test_numbers():
 
 
 DATA = {"low": [0.0, 1.5], "high": [9.0, 7.3], "per_unit": [1, 10]}
-SCALER = Scaler("standard", np.zeros(2), np.ones(2), 2.0**-6)
+SCALER = make_encoder(np.zeros(2), np.ones(2), 2.0**-6)
 
 
 def test_the_smallest_type_that_holds_the_data():
@@ -131,7 +131,7 @@ def test_bad_formats(options):
 
 def test_bad_models():
     model = make_model(np.random.default_rng(0))
-    steep = replace(model.encoder, factor=np.full(4, 1e300))
+    steep = rescaled(model.encoder, factor=np.full(4, 1e300))
     for bad, options in (
         (replace(model, encoder=steep), {}),
         (model, {"main": True}),

@@ -8,23 +8,21 @@ import numpy as np
 import pytest
 
 from bdnn import BDNNClassifier, Limits, datasets
+from bdnn.clock import Slot
 from bdnn.constraints import Sparsity
 from bdnn.errors import ModelError
 from bdnn.mip import NetworkModel
 from bdnn.search import random_start
 from bdnn.training import Budget, DataSplitting
-from bdnn.training.paper import data_splitting
-from bdnn.training.paper.splitting import polish
-from bdnn.training.paper.splitting.batches import Sampler
-from bdnn.training.paper.splitting.epoch import EpochProblem
-from bdnn.training.paper.splitting.judging import Candidate
-from bdnn.training.paper.splitting.partition import Partition
+from bdnn.training.paper import data_splitting, polish
+from bdnn.training.paper.clusters import Partition, Sampler
+from bdnn.training.paper.epoch import Candidate, EpochProblem
 from bdnn.training.recipes import noisy_gradients
 from bdnn.training.run import Run
 from tests.constraints.asking import constrain
 from tests.problems import random_problem, weighted
 from tests.sentences import assert_one_sentence
-from tests.training.paper.splitting.test_parts import clouds
+from tests.training.paper.test_clusters import clouds
 
 FIELDS = {
     "epoch",
@@ -171,7 +169,7 @@ def test_gradients_do_not_begin_with_a_network_that_says_the_same_for_all_inputs
     problem = clouds(200, weights="continuous", hidden=(6, 6))
     best = Candidate(problem.constant_network())
     rng = np.random.default_rng(0)
-    found = polish.learnt(recorded(problem, 60), best, seconds=60, rng=rng)
+    found = polish.learnt(recorded(problem, 60), best, slot=Slot.of(60), rng=rng)
     assert problem.error(found.network) < 0.05
 
 
@@ -179,10 +177,10 @@ def test_gradients_without_time_change_nothing():
     problem = clouds(200)
     best = Candidate(random_start(problem, np.random.default_rng(1)))
     rng = np.random.default_rng(0)
-    assert polish.learnt(recorded(problem, 60), best, seconds=-1.0, rng=rng) is None
+    assert polish.learnt(recorded(problem, 60), best, slot=Slot.of(0.0), rng=rng) is None
     # A few steps are taken only where they are better already.
     for _ in range(10):
-        found = polish.learnt(recorded(problem, 60), best, seconds=1e-3, rng=rng)
+        found = polish.learnt(recorded(problem, 60), best, slot=Slot.of(1e-3), rng=rng)
         assert found is None or problem.error(found.network) < problem.error(best.network)
 
 

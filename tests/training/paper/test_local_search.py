@@ -16,13 +16,8 @@ from bdnn.errors import ModelError
 from bdnn.network.network import Network
 from bdnn.search import random_start
 from bdnn.training import Budget, LocalSearch
-from bdnn.training.paper.alternation import (
-    Neighbourhood,
-    ProgramSolver,
-    free_layers,
-    move_units,
-    pattern_bound,
-)
+from bdnn.training.paper.halves import Halves, Neighbourhood, free_layers
+from bdnn.training.paper.programs import HalfPrograms
 from tests.oracle import smallest_loss
 from tests.problems import random_problem
 from tests.sentences import assert_one_sentence
@@ -79,7 +74,7 @@ def test_the_loss_never_rises(method, weights, thresholds, hidden):
 @given(problems_with_networks(architectures(max_hidden=2)), st.integers(0, 5))
 def test_a_subproblem_never_raises_the_loss(pair, seed):
     problem, network = pair
-    rng = np.random.default_rng(seed)
+    rng, halves = np.random.default_rng(seed), Halves(problem)
     hood = Neighbourhood.draw(problem, 1.0, 1.0, rng)
     for half in (1, 2):
         layers = free_layers(half, problem.architecture.n_layers)
@@ -88,13 +83,13 @@ def test_a_subproblem_never_raises_the_loss(pair, seed):
         before = problem.value(network)
         target = problem.floor
         options = {"rng": rng, "slot": Slot.of(20)}
-        moved = move_units(problem, network, layers, hood, target=target, **options)
+        moved = halves.move(network, layers, hood, target=target, **options)
         assert problem.value(moved) <= before
-        solved = ProgramSolver(problem).solve(network, layers, hood, **options)
+        solved = HalfPrograms(halves).solve(network, layers, hood, **options)
         assert problem.value(solved.network) <= before
         if solved.status == "optimal" and all(w.integer for w in problem.architecture.weights):
             assert problem.value(solved.network) == pytest.approx(solved.bound)
-            assert solved.bound >= pattern_bound(problem, network, layers) - 1e-9
+            assert solved.bound >= halves.bound(network, layers) - 1e-9
         network = solved.network
 
 
@@ -159,8 +154,8 @@ def test_only_freed_units_move():
     rng = np.random.default_rng(0)
     network = random_start(problem, rng)
     units = (np.array([True, False, False, False, True]), np.ones(2, dtype=bool))
-    moved = move_units(
-        problem, network, (0,), Neighbourhood(units), rng=rng, target=0.0, slot=Slot()
+    moved = Halves(problem).move(
+        network, (0,), Neighbourhood(units), rng=rng, target=0.0, slot=Slot()
     )
     np.testing.assert_array_equal(moved.weights[0][~units[0]], network.weights[0][~units[0]])
 

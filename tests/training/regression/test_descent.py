@@ -7,9 +7,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from bdnn.bounds.levels import Levels
+from bdnn.bounds.states import Levels
 from bdnn.clock import Slot
-from bdnn.errors import ModelError, UnsupportedFeatureError
+from bdnn.errors import ModelError
 from bdnn.problem.create import regression
 from bdnn.training.limits import Budget
 from bdnn.training.regression import RegressionDescent, get_regression_method
@@ -29,6 +29,12 @@ SHAPES = [
     {"hidden": (3, 2), "weights": "continuous", "kind": "absolute"},
     {"hidden": (), "weights": "ternary"},
     {"n_outputs": 2, "weighted": True, "ridge": 0.3},
+    {"thresholds": "layer"},
+    {"thresholds": "layer", "weights": "continuous", "kind": "absolute"},
+    {"activation": "ternary"},
+    {"activation": "sign", "thresholds": "zero", "weights": "continuous"},
+    {"activation": "levels:4", "thresholds": "layer", "hidden": (3, 2), "weights": "ternary"},
+    {"activation": ["sign", "ternary"], "hidden": (2, 2), "weights": "ternary", "kind": "absolute"},
 ]
 
 
@@ -58,7 +64,7 @@ def test_a_search_on_tiny_data_comes_near_the_optimum(seed):
 
 
 def test_without_compiled_code_units_are_drawn(monkeypatch):
-    monkeypatch.setattr("bdnn.training.regression.descent.wait_for_regression", lambda slot: False)
+    monkeypatch.setattr("bdnn.training.regression.descent.wait_for_regression", lambda *_: False)
     problem = regression_problem(2, n_samples=40, hidden=(6, 5), weights="continuous")
     network, result = RegressionDescent().train(problem, budget=Budget(seconds=60))
     assert result.status == "time limit"
@@ -139,15 +145,6 @@ def test_smoothing_takes_noise_off_and_keeps_the_mean_of_equal_inputs():
 def test_senseless_settings_are_refused(settings, message):
     with pytest.raises(ModelError, match=message):
         RegressionDescent(**settings).train(regression_problem(0))
-
-
-def test_shared_thresholds_are_refused_by_name():
-    with pytest.raises(UnsupportedFeatureError, match="thresholds='layer'"):
-        RegressionDescent().train(regression_problem(0, thresholds="layer"))
-    with pytest.raises(UnsupportedFeatureError, match="no moves for activation 'sign', 'ternary'"):
-        RegressionDescent().train(
-            regression_problem(0, hidden=(2, 2), weights="ternary", activation=["sign", "ternary"])
-        )
 
 
 def test_methods_of_classifiers_are_refused_by_name():

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from bdnn.bounds.listed.table import Indices, UnitTable
 from bdnn.network.activation import BoolArray
 from bdnn.network.architecture import WeightSet
-from bdnn.search.background import BackgroundLoad
 from bdnn.search.kernels.backend import compiled
+from bdnn.search.loading import BackgroundLoad
 
 Columns = NDArray[np.uint8]
 Duals = NDArray[np.int32]
@@ -27,19 +27,8 @@ _NEW, _AIM, _LEAST = 0.2, 0.005, 2e-5
 def collect_units(table: UnitTable, wanted: BoolArray, duals: Duals, least: int) -> Columns | None:
     """List all units that serve inputs whose duals add up to ``least`` or more, one per column.
 
-    Cuts that serve less than the next one of their weight vector are left out.
-
-    Parameters
-    ----------
-    table : UnitTable
-    wanted : array of bool, one per input
-        Whether units should be on.
-    duals : array of int, one per input
-    least : int
-
-    Returns
-    -------
-    array of 0 and 1 with one line per input; None if there are too many
+    ``wanted`` tells at which inputs units should be on. Cuts that serve less than the next one of
+    their weight vector are left out. None if there are too many.
     """
     gains = np.where(wanted, duals, -duals).astype(np.int64)
     most = _LARGEST_LIST // table.n_inputs
@@ -125,19 +114,8 @@ def climb(
 ) -> bool:
     """Look for duals by which needs exceed what so many units serve, by steps of subgradients.
 
-    Parameters
-    ----------
-    columns : array of 0 and 1, shape (n_inputs, n_units)
-    needs : array, one per input
-    n_units : int
-    duals : array, one per input
-        Where to begin; overwritten.
-    n_steps : int
-
-    Returns
-    -------
-    bool
-        Whether there is an excess, up to rounding.
+    It begins with ``duals`` and overwrites them, and tells whether there is an excess, up to
+    rounding.
     """
     n_inputs, n_columns = columns.shape
     direction = np.zeros(n_inputs, dtype=np.float32)

@@ -21,12 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdnn.bounds.listed.columns import Columns, Duals, climb, collect_units, column_values
-from bdnn.bounds.listed.duals import DENOMINATOR, DualProgram, to_duals
 from bdnn.bounds.listed.table import UnitTable
-from bdnn.network.activation import BoolArray
+from bdnn.network.activation import BoolArray, FloatArray
+from bdnn.solvers.growing import GrowingProgram
 
 Needs = NDArray[np.int64]
 
+#: Duals add up to about this; sums of products with needs have room in 32 bits.
+DENOMINATOR = 2**20
+# More units than matter make the linear program of duals slow.
+_MOST_ROWS = 300
+_TOLERANCE = 1e-9
 _MOST_ROUNDS = 40
 _FIRST_UNITS, _UNITS_PER_ROUND = 60, 12
 # Duals are sought for some of the units, and then for those too that they forgot.
@@ -42,6 +47,90 @@ _CLOSE = 1e-4 * DENOMINATOR
 
 class OutOfTimeError(Exception):
     """Nothing is proven so far."""
+
+
+def to_duals(shares: NDArray[np.floating]) -> Duals:
+    """Round duals to integers."""
+    safe = np.clip(np.nan_to_num(shares), 0.0, None).astype(float)
+    rounded: Duals = np.rint(safe / max(safe.sum(), _TOLERANCE) * DENOMINATOR).astype(np.int32)
+    return rounded
+
+
+class DualProgram:
+    """Proposes duals by which needs exceed what units at hand serve by most; it proves nothing.
+
+    Its variables are the duals, which add up to 1, and the largest value of a unit; a unit is a
+    row. Needs are costs, so that other needs are answered from the last vertex.
+
+    Parameters
+    ----------
+    n_inputs : int
+    """
+
+    def __init__(self, n_inputs: int) -> None:
+        self._costs: FloatArray = np.zeros(n_inputs + 1)
+        self._begin()
+
+    def _begin(self) -> None:
+        n_variables = len(self._costs)
+        self._units: Columns = np.zeros((n_variables - 1, 0), dtype=np.uint8)
+        self._matters = np.zeros(0, dtype=bool)
+        self._program = GrowingProgram()
+        self._program.add_variables(
+            self._costs, np.full(n_variables, np.inf), np.zeros((0, n_variables))
+        )
+        total = np.append(np.ones(n_variables - 1), 0.0)
+        self._program.add_rows(np.array([total, -total]), np.array([1.0, -1.0]))
+
+    def add(self, columns: Columns) -> None:
+        """Add units, one per column; once they are many, those that did not matter are dropped."""
+        if self._units.shape[1] > _MOST_ROWS:
+            columns = np.hstack([self._units[:, np.flatnonzero(self._matters)], columns])
+            self._begin()
+        self._units = np.hstack([self._units, columns])
+        lines = np.column_stack([columns.T.astype(float), np.full(columns.shape[1], -1.0)])
+        self._program.add_rows(lines, np.zeros(len(lines)))
+
+    def ask(self, needs: Needs, n_units: int) -> None:
+        """Say what is needed, and how many units there are to serve it."""
+        self._costs = np.append(-needs.astype(float), float(n_units))
+        self._program.change_costs(self._costs)
+
+    def propose(self) -> tuple[float, Duals]:
+        """Return the largest excess there can be for these units, times DENOMINATOR, and duals."""
+        if not self._units.shape[1]:
+            return np.inf, to_duals(np.ones(len(self._costs) - 1))
+        vertex = self._program.solve()
+        self._matters = vertex.row_prices[2:] > _TOLERANCE
+        return -vertex.value * DENOMINATOR, to_duals(vertex.variables[:-1])
+
+    def generate(
+        self,
+        needs: Needs,
+        n_units: int,
+        price: Callable[[Duals], tuple[int, Columns]],
+        is_over: Callable[[], bool],
+        close: float = _CLOSE,
+    ) -> tuple[Duals, int]:
+        """Add units until duals prove that needs are not met, or no more than ``close`` is left.
+
+        ``price`` gives the largest value of all units there are by some duals, and units of large
+        values. Returned are the best duals, and the largest value of a unit by them.
+        """
+        self.ask(needs, n_units)
+        best, kept = -np.inf, (np.zeros(len(needs), dtype=np.int32), 0)
+        for _ in range(_MOST_ROUNDS):
+            if is_over():
+                raise OutOfTimeError
+            value, duals = self.propose()
+            most, units = price(duals)
+            excess = _total(needs, duals) - n_units * most
+            if excess > best:
+                best, kept = excess, (duals, most)
+            if excess > 0 or value - excess < close:
+                break
+            self.add(units)
+        return kept
 
 
 class Elimination:
@@ -145,21 +234,12 @@ class Elimination:
         return self._program_duals(needs, n_units, alive)
 
     def _program_duals(self, needs: Needs, n_units: int, alive: BoolArray) -> Duals:
-        self.program.ask(needs, n_units)
-        best, kept = None, np.zeros(len(needs), dtype=np.int32)
-        for _ in range(_MOST_ROUNDS):
-            if self.is_over():
-                raise OutOfTimeError
-            value, duals = self.program.propose()
+        def price(duals: Duals) -> tuple[int, Columns]:
             values = np.where(alive, column_values(self.columns, duals), -1)
-            excess = _total(needs, duals) - n_units * int(values.max())
-            if best is None or excess > best:
-                best, kept = excess, duals
-            if excess > 0 or value - excess < _CLOSE:
-                break
             few = min(_UNITS_PER_ROUND, len(values))
-            self.program.add(self.columns[:, np.argpartition(-values, few - 1)[:few]])
-        return kept
+            return int(values.max()), self.columns[:, np.argpartition(-values, few - 1)[:few]]
+
+        return self.program.generate(needs, n_units, price, self.is_over)[0]
 
     def _keep(self, units: BoolArray) -> None:
         if not units.all():
@@ -175,44 +255,30 @@ def is_error_certain(
 ) -> bool:
     """Tell whether every network errs whose output is 1 iff ``threshold`` of its units are on.
 
-    Parameters
-    ----------
-    table : UnitTable
-    wanted : array of bool, one per input
-        Whether the output should be 1.
-    n_units, threshold : int
-    is_over : callable () -> bool
-        Whether to give up; what is not proven by then is not told.
+    What is not proven when ``is_over`` says so is not told.
     """
     needs = np.where(wanted, threshold, n_units - threshold + 1).astype(np.int64)
     domain = table.domain([], [])
-    program = DualProgram(len(wanted))
-    program.ask(needs, n_units)
-    proposed = to_duals(np.ones(len(wanted)))
-    for _ in range(_MOST_ROUNDS):
-        duals = proposed
+
+    def price(duals: Duals) -> tuple[int, Columns]:
         signed = np.where(wanted, duals, -duals).astype(np.int64)
         gains, cuts = table.best(domain, signed)
-        most = int(gains.max()) - int(signed[~wanted].sum())
-        excess = _total(needs, duals) - n_units * most
-        if excess > 0:
-            return True
-        if is_over():
-            return False
         few = min(3 * _UNITS_PER_ROUND, len(gains))
         units = [
             table.pattern(int(domain.vectors[place]), int(cuts[place]))
             for place in np.argpartition(-gains, few - 1)[:few]
         ]
-        program.add((np.array(units) == wanted).T.astype(np.uint8))
-        value, proposed = program.propose()
-        if value - excess < 10 * _CLOSE:
-            break
-    columns = collect_units(table, wanted, duals, excess + most)
-    if columns is None:
-        return False
+        columns = (np.array(units) == wanted).T.astype(np.uint8)
+        return int(gains.max()) - int(signed[~wanted].sum()), columns
+
+    program = DualProgram(len(wanted))
     try:
-        return Elimination(columns, needs, n_units, is_over).is_refuted()
+        duals, most = program.generate(needs, n_units, price, is_over, close=10 * _CLOSE)
+        least = _total(needs, duals) - (n_units - 1) * most
+        if least > most:
+            return True
+        columns = collect_units(table, wanted, duals, least)
+        return columns is not None and Elimination(columns, needs, n_units, is_over).is_refuted()
     except OutOfTimeError:
         return False
 

@@ -13,12 +13,31 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.bounds.listed.table import Indices
+from bdnn.bounds.listed.table import Indices, UnitTable
 from bdnn.bounds.rules import Rule, Units
 from bdnn.network.activation import BoolArray, FloatArray
 
 #: Cost of what no network can do.
 IMPOSSIBLE = 2**40
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What one output should be, for which units.
+
+    Parameters
+    ----------
+    table : UnitTable
+        All units there are.
+    wanted : array of bool, one per input
+        Whether the output should be 1.
+    costs : array of int, one per input
+        What giving up an input costs.
+    """
+
+    table: UnitTable
+    wanted: BoolArray
+    costs: Indices
 
 
 @dataclass(frozen=True)
@@ -99,28 +118,13 @@ class Rows:
     fixed: int
 
     @classmethod
-    def write(
-        cls,
-        node: Node,
-        state: NDArray[np.int8],
-        wanted: BoolArray,
-        costs: NDArray[np.int64],
-        level: int | None,
-    ) -> Rows:
-        """Write the rows of a node.
+    def write(cls, task: Task, node: Node, state: NDArray[np.int8], level: int | None) -> Rows:
+        """Write the rows of a node for networks of a cost up to a level, None for any.
 
-        Parameters
-        ----------
-        node : Node
-        state : array of shape (n_inputs, n_teams)
-            1 and -1 where a team is on and off at an input, 0 where that is open.
-        wanted : array of bool, one per input
-        costs : array of int, one per input
-        level : int or None
-            The cost a network may have, None for any.
+        The state is 1 and -1 where a team is on and off at an input, 0 where that is open.
         """
-        units = tuple(team.units for team in node.teams)
-        kinds, group = np.unique(np.column_stack([wanted, state]), axis=0, return_inverse=True)
+        costs, units = task.costs, tuple(team.units for team in node.teams)
+        kinds, group = np.unique(np.column_stack([task.wanted, state]), axis=0, return_inverse=True)
         fixed = 0
         inputs, needs = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
         members = [np.zeros((0, len(units)), dtype=np.int64)]
@@ -149,20 +153,8 @@ def required(
 ) -> tuple[tuple[Units, int], ...] | None:
     """How many units of which teams an input still needs; None if it cannot be served.
 
-    Parameters
-    ----------
-    rule : Rule
-    units : tuple of tuples
-        The teams.
-    state : tuple of int
-        1 and -1 for teams that are on and off at the input, 0 for others.
-    wanted : bool
-        Whether the output should be 1.
-
-    Returns
-    -------
-    tuple of (teams, number) or None
-        None of these rows follows from the others.
+    The state is 1 and -1 for teams of ``units`` that are on and off at the input, 0 for others. No
+    row (teams, number) follows from the others.
     """
     side = -1 if wanted else 1
     lost = {j for team, s in zip(units, state, strict=True) if s == side for j in team}

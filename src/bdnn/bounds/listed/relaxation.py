@@ -19,15 +19,15 @@ denominator nothing is rounded: the linear program proposes multipliers and prov
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bdnn.bounds.listed.node import IMPOSSIBLE, Node, Outcome, Rows, Team
-from bdnn.bounds.listed.program import Proposal, UnitProgram
-from bdnn.bounds.listed.table import Indices, UnitTable
+from bdnn.bounds.listed.node import IMPOSSIBLE, Node, Outcome, Rows, Task, Team
+from bdnn.bounds.listed.table import Indices
 from bdnn.clock import Slot
 from bdnn.network.activation import BoolArray, FloatArray
+from bdnn.solvers.growing import GrowingProgram
 
 _DENOMINATOR = 2**20
 _COLUMNS_PER_TEAM = 12
@@ -39,52 +39,100 @@ _CLOSE = 1e-3
 _LEAST_PRICE = 0.05
 
 
-class Relaxation:
-    """Bounds for nodes.
+class Proposal(NamedTuple):
+    """Value of the program, multipliers, weights of the units of each team, inputs given up."""
 
-    Parameters
-    ----------
-    table : UnitTable
-    wanted : array of bool, one per input
-        Whether the output should be 1.
-    costs : array of int, one per input
-        What giving up an input costs.
+    value: float
+    multipliers: FloatArray
+    weights: list[FloatArray]
+    given_up: FloatArray
+
+
+class UnitProgram:
+    """The linear program of the units at hand in its dual form, to which units and rows are added.
+
+    Variables are multipliers, rows are units, and its prices are means of units.
+
+    ``size`` are the numbers of units of the teams.
     """
 
-    def __init__(self, table: UnitTable, wanted: BoolArray, costs: NDArray[np.int64]) -> None:
-        self.table = table
-        self.wanted = wanted
-        self.costs = costs
+    def __init__(self, task: Task, rows: Rows, size: Indices) -> None:
+        self._task, self._rows, self._size = task, rows, size
+        self._used = np.zeros(0, dtype=np.int64)
+        self._owners: list[int] = []
+        self._units: list[BoolArray] = []
+        self._program = GrowingProgram()
+        counts = np.bincount(rows.input, minlength=len(task.costs))
+        # All rows of an input together earn no more than it costs to give it up.
+        self._shared = np.flatnonzero((counts > 1) & rows.can_go)
+        n_teams = len(size)
+        none = np.zeros((0, n_teams))
+        self._program.add_variables(size.astype(float), np.full(n_teams, np.inf), none)
+        limits = task.costs[self._shared].astype(float)
+        self._program.add_rows(np.zeros((len(limits), n_teams)), limits)
 
-    def examine(self, node: Node, level: int | None, slot: Slot) -> Outcome:
-        """Look for a proof that a node costs more than a level; None: for the best bound at once.
+    def propose(self, columns: list[list[BoolArray]], active: BoolArray) -> Proposal:
+        """Solve the program with growing lists of units and a growing set of active rows."""
+        self._grow(columns, active)
+        vertex = self._program.solve()
+        used, n_teams, n_shared = self._used, len(self._size), len(self._shared)
+        multipliers = np.zeros(len(self._rows.need))
+        multipliers[used] = vertex.variables[n_teams:]
+        owners = np.array(self._owners, dtype=np.int64)
+        weights = []
+        for number in range(n_teams):
+            part = vertex.row_prices[n_shared:][owners == number]
+            weights.append(part / max(part.sum(), _TOLERANCE))
+        given_up = np.zeros(len(self._task.costs))
+        shares = vertex.bound_prices[n_teams:] / self._rows.need[used]
+        np.maximum.at(given_up, self._rows.input[used], shares)
+        given_up[self._shared] += vertex.row_prices[:n_shared]
+        return Proposal(self._rows.fixed - vertex.value, multipliers, weights, given_up)
 
-        Parameters
-        ----------
-        node : Node
-        level : int or None
-        slot : Slot
-            When it is over the node is given up.
-        """
-        examination = _Examination(self, node, level)
-        outcome = examination.run(slot)
-        if level is not None and examination.is_narrowed and outcome.bound > level:
-            # What was left out beforehand costs more than this level, and maybe no more than that.
-            return replace(outcome, bound=level + 1)
-        return outcome
+    def _grow(self, columns: list[list[BoolArray]], active: BoolArray) -> None:
+        rows = self._rows
+        known = np.zeros(len(active), dtype=bool)
+        known[self._used] = True
+        new = np.flatnonzero(active & ~known)
+        if len(new):
+            spent = (rows.input[new] == self._shared[:, None]) * rows.need[new]
+            lines = np.vstack([spent, self._serves(self._units, self._owners, new)])
+            self._program.add_variables(-rows.need[new].astype(float), rows.most[new], lines)
+            self._used = np.concatenate([self._used, new])
+        fresh = [
+            (number, unit)
+            for number, units in enumerate(columns)
+            for unit in units[self._owners.count(number) :]
+        ]
+        if fresh:
+            owners, units = [number for number, _ in fresh], [unit for _, unit in fresh]
+            worth = -np.eye(len(self._size))[owners]
+            lines = np.hstack([worth, self._serves(units, owners, self._used)])
+            self._program.add_rows(lines, np.zeros(len(fresh)))
+            self._owners += owners
+            self._units += units
+
+    def _serves(self, units: list[BoolArray], owners: list[int], which: Indices) -> FloatArray:
+        """Whether units have the value that rows of their teams need."""
+        values = np.array(units, dtype=bool).reshape(-1, len(self._task.wanted))
+        right = (values == self._task.wanted)[:, self._rows.input[which]]
+        return np.asarray(right * self._rows.member[which].T[owners], dtype=float)
 
 
-class _Examination:
-    """One node: its domains, the rows they leave open, and the best proof so far."""
+class Relaxation:
+    """One node: its domains, the rows they leave open, and the best proof so far.
 
-    def __init__(self, given: Relaxation, node: Node, level: int | None) -> None:
-        self.table, self.wanted, self.costs = given.table, given.wanted, given.costs
-        self.node, self.level = node, level
+    It is to cost more than the level; without one the best bound is looked for at once.
+    """
+
+    def __init__(self, task: Task, node: Node, level: int | None) -> None:
+        self.task, self.node, self.level = task, node, level
+        self.wanted, self.costs = task.wanted, task.costs
         keep = level is not None and level <= node.level
         self.vectors = [team.vectors if keep else None for team in node.teams]
         self.is_narrowed = any(vectors is not None for vectors in self.vectors)
         self.domains = [
-            self.table.domain(list(team.on), list(team.off), vectors)
+            task.table.domain(list(team.on), list(team.off), vectors)
             for team, vectors in zip(node.teams, self.vectors, strict=True)
         ]
         self.size = np.array([len(team.units) for team in node.teams])
@@ -92,23 +140,31 @@ class _Examination:
         self.is_possible = True
         self.columns: list[list[BoolArray]] = []
         for number, (team, domain) in enumerate(zip(node.teams, self.domains, strict=True)):
-            on, off = self.table.decided(domain)
+            on, off = task.table.decided(domain)
             self.state[on, number], self.state[off, number] = 1, -1
             # Both at once is said of no unit at all.
             self.is_possible &= not (on & off).any()
             self.columns.append([u for u in team.columns if u[on].all() and not u[off].any()])
-        self.rows = Rows.write(node, self.state, self.wanted, self.costs, level)
+        self.rows = Rows.write(task, node, self.state, level)
         self.slack = 0
         self.values: list[Indices] = []
 
-    def run(self, slot: Slot) -> Outcome:
+    def examine(self, slot: Slot) -> Outcome:
+        """Look for a proof that the node costs more than the level until the slot is over."""
+        outcome = self._examine(slot)
+        if self.level is not None and self.is_narrowed and outcome.bound > self.level:
+            # What was left out beforehand costs more than this level, and maybe no more than that.
+            return replace(outcome, bound=self.level + 1)
+        return outcome
+
+    def _examine(self, slot: Slot) -> Outcome:
         """Prove and propose in turn until the level is exceeded, or cannot be."""
         rows, level = self.rows, self.level
         if not self.is_possible:
             return Outcome(IMPOSSIBLE)
         if not len(rows.input) or (level is not None and rows.fixed > level):
             return Outcome(rows.fixed, is_attained=not len(rows.input))
-        program = UnitProgram(rows, self.size, self.wanted, self.costs)
+        program = UnitProgram(self.task, rows, self.size)
         active = self.node.active[rows.input]
         multipliers, value, proven = 0.3 * rows.most, np.inf, rows.fixed
         is_complete = False
@@ -143,17 +199,17 @@ class _Examination:
         np.add.at(spent, rows.input, rows.need * exact)
         over = np.maximum(spent - self.costs * _DENOMINATOR, 0)
         total = rows.fixed * _DENOMINATOR + int(spent.sum()) - int(over[rows.can_go].sum())
-        values = []
+        values, table = [], self.task.table
         for number, domain in enumerate(self.domains):
             gains = np.zeros(len(self.costs), dtype=np.int64)
             np.add.at(gains, rows.input, exact * rows.member[:, number])
-            best, cuts = self.table.best(domain, np.where(self.wanted, gains, -gains))
+            best, cuts = table.best(domain, np.where(self.wanted, gains, -gains))
             values.append(best)
             total -= int(self.size[number]) * int(best.max() + gains[~self.wanted].sum())
             few = min(_COLUMNS_PER_TEAM, len(best))
             for place in np.argpartition(-best, few - 1)[:few]:
-                if not self.table.is_empty(best[place : place + 1]):
-                    unit = self.table.pattern(domain.vectors[place], cuts[place])
+                if not table.is_empty(best[place : place + 1]):
+                    unit = table.pattern(domain.vectors[place], cuts[place])
                     self.columns[number].append(unit)
         # Costs are integers. Where giving up was ruled out, only the level is exceeded.
         bound = -(-total // _DENOMINATOR)

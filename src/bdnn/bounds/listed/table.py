@@ -8,17 +8,17 @@ them and only compared with each other, so nothing is rounded and ties are the n
 
 from __future__ import annotations
 
-from itertools import islice, product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bdnn.bounds.enumeration import n_weight_vectors, weight_vectors
 from bdnn.clock import Slot
 from bdnn.network.activation import BoolArray, FloatArray, weighted_sums
 from bdnn.network.architecture import WeightSet
-from bdnn.search.background import BackgroundLoad
 from bdnn.search.kernels.backend import compiled
+from bdnn.search.loading import BackgroundLoad
 
 Indices = NDArray[np.int64]
 
@@ -56,15 +56,15 @@ class UnitTable:
 
     def __init__(self, inputs: FloatArray, kind: WeightSet, slot: Slot = _ENDLESS) -> None:
         self.n_inputs, n_features = inputs.shape
-        # Values descend, so the first half of the list has one of every pair of negatives.
-        self.n_vectors = _half(kind, n_features)
-        vectors = islice(product(kind.values[::-1], repeat=n_features), self.n_vectors)
+        self.n_vectors = n_weight_vectors(kind, n_features)
         shape = (self.n_vectors, self.n_inputs)
         self.order = np.empty(shape, dtype=np.uint16)
         self.is_cut = np.ones((self.n_vectors, self.n_inputs + 1), dtype=bool)
         self._places = np.empty(shape[::-1], dtype=np.int16)
         size, done = max(1, _CHUNK // self.n_inputs), 0
-        while not slot.is_over() and len(W := np.array(list(islice(vectors, size)))):
+        for W in weight_vectors(kind, n_features, size):
+            if slot.is_over():
+                break
             sums = weighted_sums(inputs, W).T
             order = np.argsort(sums, axis=1)
             ranked = np.take_along_axis(sums, order, axis=1)
@@ -130,11 +130,7 @@ def is_listable(kind: WeightSet, n_inputs: int, n_features: int) -> bool:
     """Tell whether the table of a weight set is small enough."""
     if not kind.integer or not 0 < n_inputs <= _MOST_INPUTS:
         return False
-    return _half(kind, n_features) * n_inputs <= _LARGEST_TABLE
-
-
-def _half(kind: WeightSet, n_features: int) -> int:
-    return int(len(kind.values) ** n_features + 1) // 2
+    return n_weight_vectors(kind, n_features) * n_inputs <= _LARGEST_TABLE
 
 
 @compiled

@@ -5,21 +5,32 @@ opposite of the other, so the smallest loss is what is irreducible and twice the
 output. Units may be turned round, because weight sets hold the negatives of their weights, so the
 output is one of few monotone rules; a unit of weight 0 is a constant one. Shared and zero
 thresholds only leave out networks, and the bound holds for them as well.
+
+The search is branch and price. A node asks some units to be on or off at some inputs
+(:mod:`bdnn.bounds.listed.relaxation`). The first level to be refuted is the least bound of all
+nodes. A node that cannot be refuted is branched on one input and one team: any number of its units
+may be on there, and which of them is all the same. Once all nodes cost more than the level, it is
+raised and the nodes are looked at again.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import count
 from threading import Event
 from typing import Any
 
+import numpy as np
+
 from bdnn.bounds.argument import Upper
-from bdnn.bounds.gains import gains_of, mistakes_of
+from bdnn.bounds.lattice import gains_of, mistakes_of
 from bdnn.bounds.listed import columns, table
 from bdnn.bounds.listed.elimination import is_error_certain
-from bdnn.bounds.listed.search import UnitSearch
+from bdnn.bounds.listed.node import Node, Outcome, Task, Team
+from bdnn.bounds.listed.relaxation import Relaxation
 from bdnn.bounds.listed.table import UnitTable, is_listable
 from bdnn.bounds.rules import Rule, output_rules
 from bdnn.clock import Slot
@@ -36,6 +47,8 @@ _MOST_UNITS, _MOST_COUNTED = 4, 5
 _ELIMINATION_SHARE = 0.9
 # Bits of the sum of costs beyond which products with multipliers might not fit into 64.
 _BITS = 30
+# Inputs whose rows are in the first linear program; others join where they are broken.
+_FIRST_INPUTS = 400
 
 
 @dataclass(frozen=True)
@@ -75,7 +88,7 @@ class ListedUnits:
         if not units.is_complete:
             return
         rules = output_rules(shape)
-        search = UnitSearch(units, wanted, costs, rules)
+        search = UnitSearch(Task(units, wanted, costs), rules)
 
         def bound(level: int) -> Bound:
             value = problem.irreducible.value + 2 * gains.step * level
@@ -129,3 +142,76 @@ def _is_error_certain(
         )
     finally:
         has_ended.set()  # for other threads, after Ctrl-C
+
+
+class UnitSearch:
+    """A search tree over the networks whose output is one of several rules."""
+
+    def __init__(self, task: Task, rules: Iterable[Rule]) -> None:
+        self._task = task
+        self._ticket = count()
+        self._open: list[tuple[int, int, int, Node]] = []
+        self.n_nodes = 0
+        #: Whether some network costs no more than the bound.
+        self.is_attained = False
+        active = np.zeros(len(task.wanted), dtype=bool)
+        active[:: max(1, len(task.wanted) // _FIRST_INPUTS)] = True
+        for rule in rules:
+            teams = [
+                Team(tuple(j for j, other in enumerate(rule.weights) if other == weight))
+                for weight in dict.fromkeys(rule.weights)
+            ]
+            self._push(0, 0, Node(rule, tuple(teams), active))
+        self._fresh = len(self._open)
+
+    @property
+    def bound(self) -> int:
+        """No network costs less."""
+        return self._open[0][0]
+
+    def levels(self, slot: Slot) -> Iterator[int]:
+        """Refute level after level, and yield the next one each time."""
+        best = self.bound
+        while not self.is_attained and not slot.is_over():
+            level, depth, _, node = heapq.heappop(self._open)
+            self.n_nodes += 1
+            # The relaxation of a whole rule may be far above the first level.
+            is_fresh = self.n_nodes <= self._fresh
+            outcome = Relaxation(self._task, node, None if is_fresh else level).examine(slot)
+            self._follow(node, level, depth, outcome, is_fresh)
+            if self.bound > best:
+                best = self.bound
+                yield best
+
+    def _follow(self, node: Node, level: int, depth: int, outcome: Outcome, is_fresh: bool) -> None:
+        if outcome.team < 0 or outcome.active is None:
+            self.is_attained = outcome.is_attained and not is_fresh and outcome.bound <= level
+            self._push(max(level, outcome.bound), depth, node)
+            return
+        divided = outcome.teams[outcome.team]
+        others = [team for k, team in enumerate(outcome.teams) if k != outcome.team]
+        for n_on in range(len(divided.units) + 1):
+            parts = _divide(divided, outcome.input, n_on)
+            child = Node(node.rule, (*others, *parts), outcome.active, level)
+            self._push(level, depth - 1, child)
+
+    def _push(self, bound: int, depth: int, node: Node) -> None:
+        # Of equal bounds the deepest node first, so that few of them are open.
+        heapq.heappush(self._open, (bound, depth, next(self._ticket), node))
+
+
+def _divide(team: Team, where: int, n_on: int) -> list[Team]:
+    """Let the first units of a team be on at an input and the others off."""
+    on = replace(
+        team,
+        units=team.units[:n_on],
+        on=(*team.on, where),
+        columns=tuple(u for u in team.columns if u[where]),
+    )
+    off = replace(
+        team,
+        units=team.units[n_on:],
+        off=(*team.off, where),
+        columns=tuple(u for u in team.columns if not u[where]),
+    )
+    return [part for part in (on, off) if part.units]

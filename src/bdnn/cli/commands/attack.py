@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-import typer
-
-from bdnn.cli.console import percent, print_pairs
-from bdnn.cli.options import options
-from bdnn.cli.options.data import LabelledTable, ModelArgument
-from bdnn.cli.options.guarantee import Perturbation
+from bdnn.cli.options import option, options
+from bdnn.cli.options.data import LabelledTable, ModelFile
 from bdnn.cli.options.limits import SeededEffort
-from bdnn.cli.options.output import Output
+from bdnn.cli.output import Output, as_csv, percent, print_pairs
+from bdnn.cli.perturbation import Perturbation, ask
 
 
 @options
 def attack(
-    model: ModelArgument,
+    file: ModelFile,
     table: LabelledTable,
     perturbation: Perturbation,
     effort: SeededEffort,
     output: Output,
-    method: Annotated[
-        str, typer.Option(help="random-sign (the paper's), greedy, boundary or optimal.")
-    ] = "greedy",
-    draws: Annotated[int, typer.Option(help="Random attacks per row.")] = 1,
+    method: str = option("random-sign (the paper's), greedy, boundary or optimal.", "greedy"),
+    draws: int = option("Random attacks per row.", 1),
 ) -> None:
     """Perturb the rows of DATA within a radius and count the classes that change.
 
@@ -32,15 +25,14 @@ def attack(
     that changes; 'optimal' finds one whenever there is one, as far as the time limit allows. --out
     takes the perturbed features, as CSV.
     """
-    from bdnn.cli.output import as_csv
-    from bdnn.cli.question import ask, describe
     from bdnn.files import write_whole
     from bdnn.robustness import attack as perturb
     from bdnn.robustness.attack import check_attack
 
     name = method.replace("-", "_")
     check_attack(name, draws)
-    question = ask(model, table, perturbation, output)
+    question = ask(file, table, perturbation)
+    output.tell(question.notes)
     found = perturb(
         question.around,
         perturbation.radius,
@@ -52,19 +44,19 @@ def attack(
     )
     if output.out is not None:
         write_whole(output.out, as_csv(question.record.model.feature_names, found.X.tolist()))
-    report: dict[str, Any] = {
-        **describe(question, perturbation),
+    facts = question.facts | {
+        "out": output.place,
         "method": method,
         "changed_rows": int(found.success.sum()),
         "attacked_accuracy": found.accuracy,
+        "lengths": found.lengths.tolist(),
+        "notes": question.notes,
     }
     pairs = [
-        ("rows", str(report["rows"])),
-        ("attack", f"{method}, {report['radius']:g} ({report['norm']}, {report['units']} inputs)"),
-        ("accuracy", percent(report["accuracy"])),
-        ("attacked", f"{percent(found.accuracy)}, {report['changed_rows']} classes changed"),
-        *([] if output.place is None else [("written", output.place)]),
+        ("rows", str(facts["rows"])),
+        ("attack", f"{method}, {perturbation}"),
+        ("accuracy", percent(facts["accuracy"])),
+        ("attacked", f"{percent(found.accuracy)}, {facts['changed_rows']} classes changed"),
+        ("written", output.place),
     ]
-    facts = {"model": str(model), "data": table.data, "out": output.place, **report}
-    more = {"lengths": found.lengths.tolist(), "notes": question.notes}
-    output.show(facts | more, lambda: print_pairs(pairs))
+    output.show(facts, lambda: print_pairs(pairs))

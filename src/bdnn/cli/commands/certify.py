@@ -3,44 +3,40 @@
 from __future__ import annotations
 
 import json
-import math
 import time
+from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from bdnn.cli.console import percent, print_pairs, print_table
-from bdnn.cli.options import options
-from bdnn.cli.options.data import LabelledTable, ModelArgument
-from bdnn.cli.options.guarantee import Perturbation
+from bdnn.cli.options import option, options
+from bdnn.cli.options.data import LabelledTable, ModelFile
 from bdnn.cli.options.limits import Effort
-from bdnn.cli.options.output import Output
+from bdnn.cli.output import (
+    Output,
+    check_picture,
+    percent,
+    print_pairs,
+    print_table,
+    write_picture,
+)
+from bdnn.cli.perturbation import Perturbation, Question, ask
+from bdnn.cli.progress import ProgressDisplay
 
 if TYPE_CHECKING:
-    from bdnn.cli.question import Question
     from bdnn.robustness import Certification, Verification
-
-_LINE_EVERY = 1.0
 
 
 @options
 def certify(
-    model: ModelArgument,
+    file: ModelFile,
     table: LabelledTable,
     perturbation: Perturbation,
     effort: Effort,
     output: Output,
-    exact: Annotated[
-        bool,
-        typer.Option("--exact", help="Settle what the bound leaves open by attacks and a solver."),
-    ] = False,
-    plot: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Where to draw accuracy against the radius: .png, .pdf or .svg."
-        ),
-    ] = None,
+    exact: bool = option("Settle what the bound leaves open by attacks and a solver.", False),
+    plot: Path | None = option(
+        "Where to draw accuracy against the radius: .png, .pdf or .svg.", metavar="FILE"
+    ),
 ) -> None:
     """Guarantee that no perturbation within a radius changes the class of a row.
 
@@ -48,37 +44,41 @@ def certify(
     by attacks, branch and bound, and a mixed-integer program. Ctrl-C ends that and keeps what is
     known. --out takes a certificate per row, as JSON lines.
     """
-    from bdnn.cli.output import check_picture
-    from bdnn.cli.question import ask, describe
     from bdnn.robustness import certify as bound
     from bdnn.robustness import verify
 
     if plot is not None:
         check_picture(plot, "--plot")
     radius = perturbation.radius
-    question = ask(model, table, perturbation, output)
+    question = ask(file, table, perturbation)
+    output.tell(question.notes)
     found = bound(question.around, radius)
-    report = {**describe(question, perturbation), **_bound_report(found, radius)}
+    places = {"out": output.place, "plot": None if plot is None else str(plot)}
+    facts = {**question.facts, **places, **_bound_report(found, radius)}
     verified = None
     if exact:
         started = time.perf_counter()
-        verified = verify(
-            question.around,
-            radius,
-            smallest=plot is not None,  # a curve needs more than the answer at one radius
-            time_limit=effort.seconds,
-            n_jobs=effort.jobs,
-            on_progress=None if output.quiet else _teller(),
-        )
-        report |= _exact_report(verified, radius, time.perf_counter() - started)
+        display = ProgressDisplay[tuple[int, int]](_settled, effort.seconds)
+        with nullcontext() if output.quiet else display:
+            verified = verify(
+                question.around,
+                radius,
+                smallest=plot is not None,  # a curve needs more than the answer at one radius
+                time_limit=effort.seconds,
+                n_jobs=effort.jobs,
+                on_progress=lambda *counts: display(counts),
+            )
+        facts |= _exact_report(verified, radius, time.perf_counter() - started)
     if output.out is not None:
         _write(output.out, question, found, verified)
     if plot is not None:
         _draw(plot, found, verified, largest=2 * radius)
-    written = {"out": output.place, "plot": None if plot is None else str(plot)}
-    facts = {"model": str(model), "data": table.data, **written, **report}
     more = {"radii": found.radii.tolist(), "notes": question.notes}
-    output.show(facts | more, lambda: _print(facts))
+    output.show(facts | more, lambda: _print(facts, perturbation))
+
+
+def _settled(counts: tuple[int, int]) -> str:
+    return "{} of {} rows settled".format(*counts)
 
 
 def _bound_report(found: Certification, radius: float) -> dict[str, Any]:
@@ -130,7 +130,6 @@ def _draw(
     path: Path, found: Certification, verified: Verification | None, *, largest: float
 ) -> None:
     """Draw the curve over the radii of the printed table."""
-    from bdnn.cli.output import write_picture
     from bdnn.plotting import plot_robustness
 
     named: dict[str, Certification | Verification] = {"certified": found}
@@ -140,25 +139,10 @@ def _draw(
     write_picture(path, axes.figure)  # type: ignore[arg-type]
 
 
-def _teller() -> Any:
-    last = -math.inf
-    started = time.monotonic()
-
-    def tell(done: int, total: int) -> None:
-        nonlocal last
-        now = time.monotonic() - started
-        if now - last >= _LINE_EVERY:
-            last = now
-            typer.echo(f"{now:7.1f} s  {done} of {total} rows settled", err=True)
-
-    return tell
-
-
-def _print(report: dict[str, Any]) -> None:
-    rows = report["rows"]
-    pairs = [
-        ("rows", str(rows)),
-        ("radius", f"{report['radius']:g} ({report['norm']}, {report['units']} inputs)"),
+def _print(report: dict[str, Any], perturbation: Perturbation) -> None:
+    pairs: list[tuple[str, str | None]] = [
+        ("rows", str(report["rows"])),
+        ("radius", str(perturbation)),
         ("accuracy", percent(report["accuracy"])),
         ("certified", f"{percent(report['certified_accuracy'])} keep their correct class"),
     ]
@@ -174,9 +158,7 @@ def _print(report: dict[str, Any]) -> None:
             ("exact", settled),
             ("time", f"{report['seconds']:.2f} s"),
         ]
-    for what, key in (("certificates", "out"), ("picture", "plot")):
-        pairs += [] if report[key] is None else [(what, report[key])]
-    print_pairs(pairs)
+    print_pairs([*pairs, ("certificates", report["out"]), ("picture", report["plot"])])
     print_table(
         ["radius", "certified accuracy"],
         [[f"{line['radius']:g}", percent(line["certified_accuracy"])] for line in report["curve"]],

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
 from bdnn import limits
-from bdnn.cli.console import print_table
-from bdnn.cli.options import options
-from bdnn.cli.options.data import LabelledTable, ModelArgument
-from bdnn.cli.options.output import Answer
+from bdnn.cli.options import option, options
+from bdnn.cli.options.data import LabelledTable, ModelFile
+from bdnn.cli.output import Answer, print_table
 
 if TYPE_CHECKING:
     from bdnn.checker import CheckedModel, Deadline, Samples
@@ -22,28 +21,20 @@ _FALSE = 1
 
 @options
 def check(
-    model: ModelArgument,
+    file: ModelFile,
     table: LabelledTable,
     answer: Answer,
-    rows: Annotated[
-        int | None,
-        typer.Option(
-            help="The model was trained on the first so many rows.",
-            show_default="the rows the file names, or all",
-        ),
-    ] = None,
-    enumerate_networks: Annotated[
-        bool,
-        typer.Option(
-            "--enumerate", help="Confirm the bound of a tiny model by trying all networks."
-        ),
-    ] = False,
-    seconds: Annotated[
-        float,
-        typer.Option(
-            min=0.0, help="Time for all checks; what is not done by then is only claimed."
-        ),
-    ] = limits.CHECKER_SECONDS,
+    rows: int | None = option(
+        "The model was trained on the first so many rows.", shown="the rows the file names, or all"
+    ),
+    enumerate_networks: bool = option(
+        "Confirm the bound of a tiny model by trying all networks.", False, "--enumerate"
+    ),
+    seconds: float = option(
+        "Time for all checks; what is not done by then is only claimed.",
+        limits.CHECKER_SECONDS,
+        min=0.0,
+    ),
 ) -> None:
     """Check every claim of a model file on the data it was trained on.
 
@@ -54,7 +45,7 @@ def check(
     from bdnn.checker import Deadline, check_model, read_model, training_samples
 
     deadline = Deadline(seconds)
-    checked = read_model(model)
+    checked = read_model(file.model)
     samples = training_samples(checked, _samples(checked, table, deadline), rows)
     claims = check_model(checked, samples, enumerate_networks=enumerate_networks, deadline=deadline)
     counts = Counter(claim.verdict for claim in claims)
@@ -65,7 +56,7 @@ def check(
         print_table(["claim", "verdict", "what was found"], lines)
         typer.echo(", ".join(f"{count} {name}" for name, count in verdicts.items()))
 
-    facts = {"model": str(model), "data": table.data, "rows": len(samples), **verdicts}
+    facts = {"model": str(file.model), "data": table.data, "rows": len(samples), **verdicts}
     answer.show({**facts, "claims": [vars(claim) for claim in claims]}, show)
     if counts["false"]:
         raise typer.Exit(_FALSE)

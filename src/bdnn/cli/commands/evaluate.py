@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from bdnn.cli.console import number, percent, print_pairs, print_table
 from bdnn.cli.options import options
-from bdnn.cli.options.data import LabelledTable, ModelArgument
-from bdnn.cli.options.output import Answer
+from bdnn.cli.options.data import LabelledTable, ModelFile
+from bdnn.cli.output import Answer, number, percent, print_pairs, print_table
 from bdnn.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @options
-def evaluate(model: ModelArgument, table: LabelledTable, answer: Answer) -> None:
+def evaluate(file: ModelFile, table: LabelledTable, answer: Answer) -> None:
     """Compare a model's answers with the labels of DATA.
 
     Prints accuracy, the loss that training minimises, precision, recall and F1 of every class, and
@@ -30,19 +29,17 @@ def evaluate(model: ModelArgument, table: LabelledTable, answer: Answer) -> None
     from bdnn.cli.source import model_samples
     from bdnn.model_file import read_model
 
-    record = read_model(model)
+    record = read_model(file.model)
     X, y, notes = model_samples(record, table)
     judge, show = _JUDGES[record.model.kind]
     report = judge(record, X, y)
     answer.tell(notes)
-    facts = {"model": str(model), "data": table.data, **report, "notes": notes}
+    facts = {"model": str(file.model), "data": table.data, **report, "notes": notes}
     answer.show(facts, lambda: show(report))
 
 
 def _errors(record: ModelRecord, X: FloatArray, y: NDArray[np.generic]) -> dict[str, Any]:
     """Compare a regressor's answers with the targets."""
-    from bdnn.cli.summary import errors_of
-
     n_outputs = record.model.network.architecture.n_outputs
     if n_outputs > 1:
         raise UnsupportedFeatureError(
@@ -50,6 +47,19 @@ def _errors(record: ModelRecord, X: FloatArray, y: NDArray[np.generic]) -> dict[
             "and compare in Python."
         )
     return {"rows": len(y), **errors_of(y, record.model.predict(X)[:, 0].astype(float))}
+
+
+def errors_of(y: NDArray[np.generic], predicted: FloatArray) -> dict[str, float | None]:
+    """R2 (none for a constant target), root of the mean square and mean size of the errors."""
+    import numpy as np
+
+    errors = y.astype(float) - predicted
+    spread = float(((y.astype(float) - y.astype(float).mean()) ** 2).sum())
+    return {
+        "r2": 1.0 - float((errors**2).sum()) / spread if spread > 0 else None,
+        "rmse": float(np.sqrt((errors**2).mean())),
+        "mae": float(np.abs(errors).mean()),
+    }
 
 
 def _print_errors(report: dict[str, Any]) -> None:
@@ -62,7 +72,7 @@ def _report(record: ModelRecord, X: FloatArray, y: NDArray[np.generic]) -> dict[
     """Compare a classifier's answers with the labels."""
     import numpy as np
 
-    from bdnn.cli.model import check_labels
+    from bdnn.cli.source import check_labels
 
     labels = record.model.labels
     check_labels(record, y)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from bdnn.cli.console import print_pairs
-from bdnn.cli.options import options
-from bdnn.cli.options.data import ModelArgument
-from bdnn.cli.options.output import Output
+from bdnn.cli.options import option, options
+from bdnn.cli.options.data import ModelFile
+from bdnn.cli.output import Output, print_pairs
 from bdnn.errors import ModelError
+from bdnn.files import check_writable, write_whole
 
 if TYPE_CHECKING:
     from bdnn.export.c import CExport
@@ -22,65 +22,46 @@ _DIFFERENT = 1
 
 @options
 def export(
-    model: ModelArgument,
+    file: ModelFile,
     output: Output,
-    to: Annotated[str, typer.Option("--to", help="c, onnx or rules.")] = "c",
-    name: Annotated[
-        str | None,
-        typer.Option(help="C: before every name.", show_default="that of the file"),
-    ] = None,
-    input_: Annotated[
-        str,
-        typer.Option(
-            "--input",
-            help="C: type of the inputs: auto, uint8, int8, uint16, int16, int32, double, float; "
-            "or scaled: multiples of the scaler's step.",
-        ),
-    ] = "auto",
-    per_unit: Annotated[
-        str | None,
-        typer.Option(
-            help="C: counts per unit of integer inputs, as 10 for tenths; or data: as found there.",
-            show_default="1",
-        ),
-    ] = None,
-    range_: Annotated[
-        str | None,
-        typer.Option(
-            "--range",
-            metavar="LOW:HIGH",
-            help="C: range of integer inputs; or data: that of the training data.",
-            show_default="all of the type",
-        ),
-    ] = None,
-    labels: Annotated[
-        bool, typer.Option("--labels", help="C: add a table of the class labels.")
-    ] = False,
-    self_test: Annotated[
-        int, typer.Option("--self-test", metavar="N", help="C: add so many test vectors.")
-    ] = 0,
-    main: Annotated[
-        bool, typer.Option("--main", help="C: add a main that runs the test vectors.")
-    ] = False,
-    verify: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            help="Run the export beside Python on N random, boundary and extreme inputs each.",
-        ),
-    ] = 0,
+    to: str = option("c, onnx or rules.", "c"),
+    name: str | None = option("C: before every name.", shown="that of the file"),
+    input_: str = option(
+        "C: type of the inputs: auto, uint8, int8, uint16, int16, int32, double, float; or scaled: "
+        "multiples of the scaler's step.",
+        "auto",
+        "--input",
+    ),
+    per_unit: str | None = option(
+        "C: counts per unit of integer inputs, as 10 for tenths; or data: as found there.",
+        shown="1",
+    ),
+    range_: str | None = option(
+        "C: range of integer inputs; or data: that of the training data.",
+        None,
+        "--range",
+        metavar="LOW:HIGH",
+        shown="all of the type",
+    ),
+    labels: bool = option("C: add a table of the class labels.", False),
+    self_test: int = option("C: add so many test vectors.", 0, metavar="N"),
+    main: bool = option("C: add a main that runs the test vectors.", False),
+    verify: int = option(
+        "Run the export beside Python on N random, boundary and extreme inputs each.",
+        0,
+        metavar="N",
+    ),
 ) -> None:
     """Write a model for a device or another runtime, beside the model if --out is not given.
 
     C is one C99 header without allocation or dependencies whose every answer equals Python's; with
     integer weights and inputs it has no floating point.
     """
-    from bdnn.files import check_writable, write_whole
     from bdnn.model_file import read_model
 
     if to not in _FORMATS:
         raise ModelError(f"--to must be {', '.join(_FORMATS)}, got {to!r}: choose one of these.")
-    target = output.out or model.with_suffix(_FORMATS[to])
+    model, target = file.model, output.out or file.model.with_suffix(_FORMATS[to])
     if target == model or (target.exists() and model.exists() and target.samefile(model)):
         raise ModelError(f"{target} is the model itself: give another --out.")
     check_writable(target)

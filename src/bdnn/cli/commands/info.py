@@ -4,32 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from bdnn.cli.console import percent, print_pairs
 from bdnn.cli.options import options
-from bdnn.cli.options.data import ModelArgument
-from bdnn.cli.options.output import Answer
+from bdnn.cli.options.data import ModelFile
+from bdnn.cli.output import Answer, percent, print_pairs
 
 if TYPE_CHECKING:
     from bdnn.model_file import ModelRecord
 
 
 @options
-def info(model: ModelArgument, answer: Answer) -> None:
+def info(file: ModelFile, answer: Answer) -> None:
     """Show a model's network, size, training settings and result."""
     from bdnn.model_file import read_model
 
-    record = read_model(model)
+    record = read_model(file.model)
     facts = _facts(record)
-    answer.show({"model": str(model), **facts}, lambda: _print_facts(record, facts))
+    answer.show({"model": str(file.model), **facts}, lambda: _print_facts(record, facts))
 
 
 def _facts(record: ModelRecord) -> dict[str, Any]:
-    from bdnn.cli.model import encoding_of
+    from bdnn.cli.source import target_of
     from bdnn.export.rules import is_small, to_rules
     from bdnn.training.result import TrainingResult
 
     shape = record.model.network.architecture
-    encoding = encoding_of(record)
     # Read as the estimator reads it, so that no key is missing below.
     result = TrainingResult.from_dict(record.result)
     return {
@@ -43,10 +41,10 @@ def _facts(record: ModelRecord) -> dict[str, Any]:
         "ties": shape.ties,
         "activation": [shape.activation_of(k).name for k in range(len(shape.hidden))],
         "size_bits": int(record.model.network.size_bits),
-        "scale": record.model.encoder.kind,
+        "scale": record.model.encoder.scale,
         "classes": list(record.model.classes),
-        "feature_names": list(record.model.names or encoding.feature_names),
-        "target": encoding.target,
+        "feature_names": list(record.model.feature_names),
+        "target": target_of(record).name,
         "data": record.extra.get("data"),
         "settings": {key: value for key, value in record.settings.items() if value is not None},
         "rules": to_rules(record.model) if is_small(record.model.network) else None,
@@ -65,7 +63,7 @@ def _print_facts(record: ModelRecord, facts: dict[str, Any]) -> None:
             ("inputs", ", ".join(facts["feature_names"])),
             ("scaling", facts["scale"] or "none"),
             ("target", facts["target"] or "unknown"),
-            *([] if is_regressor else [("classes", ", ".join(map(str, facts["classes"])))]),
+            ("classes", None if is_regressor else ", ".join(map(str, facts["classes"]))),
             ("data", facts["data"] or "unknown"),
             ("settings", ", ".join(f"{key}={value}" for key, value in facts["settings"].items())),
             ("status", result["status"]),

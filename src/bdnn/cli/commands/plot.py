@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from bdnn.cli.console import print_pairs
-from bdnn.cli.options import options
-from bdnn.cli.options.data import LabelledTable, ModelArgument
-from bdnn.cli.options.output import Output
+from bdnn.cli.options import argument, option, options
+from bdnn.cli.options.data import LabelledTable, ModelFile
+from bdnn.cli.output import Output, check_picture, print_pairs, write_picture
 from bdnn.errors import DataError, ModelError
 
 if TYPE_CHECKING:
@@ -30,38 +27,26 @@ _OPTIONS = {
 class Drawn(LabelledTable):
     """Rows to draw, if any."""
 
-    data: Annotated[
-        str,
-        typer.Argument(metavar="[DATA]", help="For regions: rows to draw.", show_default=False),
-    ] = ""
+    data: str = argument("[DATA]", "For regions: rows to draw.", "")
 
 
 @options
 def plot(
-    model: ModelArgument,
+    file: ModelFile,
     table: Drawn,
     output: Output,
-    what: Annotated[str, typer.Option(help="progress, weights or regions.")] = "progress",
-    layer: Annotated[
-        int | None, typer.Option(help="Of the weights, from 1.", show_default="1")
-    ] = None,
-    shape: Annotated[
-        str | None,
-        typer.Option(metavar="HxW", help="Weights as images, for example 8x8.", show_default=False),
-    ] = None,
-    features: Annotated[
-        str | None,
-        typer.Option(
-            help="Regions of which two, for example age,income.", show_default="first two"
-        ),
-    ] = None,
+    what: str = option("progress, weights or regions.", "progress"),
+    layer: int | None = option("Of the weights, from 1.", shown="1"),
+    shape: str | None = option("Weights as images, for example 8x8.", metavar="HxW", shown=False),
+    features: str | None = option(
+        "Regions of which two, for example age,income.", shown="first two"
+    ),
 ) -> None:
     """Draw a model: loss and bound against time, weights, or decision regions of two features.
 
     Writes a .png, .pdf or .svg as --out ends, or else MODEL.png.
     """
-    from bdnn.cli.model import read_classifier
-    from bdnn.cli.output import check_picture, write_picture
+    from bdnn.cli.source import read_classifier
     from bdnn.model_file import read_model
 
     given = [
@@ -73,15 +58,15 @@ def plot(
         ("--features", features),
     ]
     _check_options(what, [name for name, value in given if value is not None])
-    path = output.out or model.with_suffix(".png")
+    path = output.out or file.model.with_suffix(".png")
     check_picture(path, "--out")
-    record = read_classifier(model) if what == "regions" else read_model(model)
+    record = read_classifier(file.model) if what == "regions" else read_model(file.model)
     if what == "regions":
         figure = _regions(record, table, features, output)
     else:
         figure = _picture(record, what, layer=layer, shape=shape)
     write_picture(path, figure)
-    facts = {"model": str(model), "what": what, "out": str(path)}
+    facts = {"model": str(file.model), "what": what, "out": str(path)}
     output.show(facts, lambda: print_pairs([("picture", what), ("saved", str(path))]))
 
 
@@ -122,7 +107,7 @@ def _regions(record: ModelRecord, table: Drawn, features: str | None, output: Ou
     if features is not None:
         words = [word.strip() for word in features.split(",")]
         # A number counts from 1, as the places of columns do, unless it is a name.
-        known = record.model.names or ()
+        known = record.model.feature_names
         chosen = [int(w) - 1 if w.isdecimal() and w not in known else w for w in words]
     figure = plot_decision_regions(record.model, X, y, features=chosen).figure
     output.tell(notes)

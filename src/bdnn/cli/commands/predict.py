@@ -5,23 +5,22 @@ from __future__ import annotations
 import typer
 
 from bdnn.cli.options import options
-from bdnn.cli.options.data import ModelArgument, Table
-from bdnn.cli.options.output import Output
+from bdnn.cli.options.data import ModelFile, Table
+from bdnn.cli.output import Output, as_csv
 
 
 @options
-def predict(model: ModelArgument, table: Table, output: Output) -> None:
+def predict(file: ModelFile, table: Table, output: Output) -> None:
     """Predict the class of every row of DATA, or the number if the model is a regressor.
 
     Writes a CSV with the one column 'prediction' to standard output, or to a file. DATA may have
     its columns in another order and further ones, which are ignored.
     """
-    from bdnn.cli.output import as_csv
     from bdnn.cli.source import model_features
     from bdnn.files import write_whole
     from bdnn.model_file import read_model
 
-    record = read_model(model)
+    record = read_model(file.model)
     X, notes = model_features(record, table)
     output.tell(notes)
     found = record.model.predict(X)
@@ -32,7 +31,7 @@ def predict(model: ModelArgument, table: Table, output: Output) -> None:
     if output.out is not None:
         write_whole(output.out, text)
     facts = {
-        "model": str(model),
+        "model": str(file.model),
         "data": table.data,
         "rows": len(columns),
         "predictions": (columns[:, 0] if width == 1 else columns).tolist(),

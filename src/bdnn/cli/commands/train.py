@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from bdnn.cli.options import options
-from bdnn.cli.options.constraints import Constraints
+from bdnn.cli.options.constraints import Constraints, Guarantee
 from bdnn.cli.options.data import Data
-from bdnn.cli.options.guarantee import Guarantee
-from bdnn.cli.options.learning import Learning
+from bdnn.cli.options.learning import Learning, Shape
 from bdnn.cli.options.limits import Limits
-from bdnn.cli.options.output import Output
-from bdnn.cli.options.shape import Shape
+from bdnn.cli.output import Output, number, percent, print_pairs
+from bdnn.errors import DataError
+
+_PRICED = "loss and prices, which the bound is about"
 
 
 @options
@@ -27,10 +30,8 @@ def train(
     DATA is a CSV file (separator , ; or tab, with or without header) or a built-in data set. Text
     columns are one-hot encoded. Ctrl-C ends training and keeps the best network so far.
     """
-    from bdnn.cli.fitting import Task
+    from bdnn.cli.fitting import SETTLED, Task
     from bdnn.cli.source import training_samples
-    from bdnn.cli.summary import print_summary, summarise
-    from bdnn.errors import DataError
 
     parameters = {
         name: value
@@ -39,16 +40,56 @@ def train(
     }
     task = Task.create(learning, parameters)
     samples = training_samples(data, regression=learning.regression)
-    chosen, kept = data.split(samples, seed=limits.seed, regression=learning.regression)
+    rows = data.split(samples, seed=limits.seed, regression=learning.regression)
     output.tell(samples.notes)
-    fitted = task.fit(samples, chosen, data.data, limits, output)
-    output.tell(fitted.warnings)
-    summary = {
-        **summarise(fitted.model, samples, chosen, kept),
-        **fitted.facts,
-        "out": None if fitted.path is None else str(fitted.path),
-        "notes": [*samples.notes, *fitted.warnings],
-    }
-    output.show(summary, lambda: print_summary(summary))
-    if fitted.problem is not None:
-        raise DataError(f"{fitted.problem}: the network is in {fitted.path} instead.")
+    summary, problem = task.fit(samples, rows, data.data, limits, output)
+    output.show(summary, lambda: _print(summary, SETTLED))
+    if problem is not None:
+        raise DataError(f"{problem}: the network is in {summary['out']} instead.")
+
+
+def _print(summary: dict[str, Any], settled: tuple[str, ...]) -> None:
+    bits, objective = summary["size_bits"], summary["objective"]
+    pairs = [
+        ("network", summary["network"]),
+        ("smallest width", _smallest(summary)),
+        ("status", summary["status"]),
+        ("loss", f"{summary['loss']:g}"),
+        # What was minimised, where that is more than the loss.
+        ("objective", None if objective is None else f"{objective:g} ({_PRICED})"),
+        ("bound", f"{summary['bound']:g} ({summary['bound_origin']})"),
+        ("gap", percent(summary["gap"])),
+        *((name, f"{summary[name]:g}") for name in settled if name in summary),
+        ("method", summary["method"] + (f", {summary['solver']}" if summary["solver"] else "")),
+        ("time", f"{summary['seconds']:.2f} s"),
+        *_measured_pairs(summary),
+        ("size", f"{bits} bits ({-(-bits // 8)} bytes)"),
+        ("message", summary["message"] or None),
+        ("saved", summary["out"] or "no (give --out model.json)"),
+    ]
+    print_pairs(pairs)
+
+
+def _measured_pairs(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """Accuracy or R2, of the rows trained on and of the others."""
+    pairs = []
+    for part in ("train", "test"):
+        rows = summary[f"{part}_rows"]
+        if f"{part}_r2" in summary:
+            measure, told = "R2", f"{number(summary[f'{part}_r2'])} on {rows} rows"
+        else:
+            measure, told = "accuracy", f"{percent(summary[f'{part}_accuracy'])} of {rows} rows"
+        pairs.append((f"{part} {measure}", told if rows else "not measured"))
+    return pairs
+
+
+def _smallest(summary: dict[str, Any]) -> str | None:
+    """What was found out about narrower networks, if that was asked."""
+    if "width" not in summary:
+        return None
+    width, ruled_out = summary["width"], summary["insufficient_width"]
+    if ruled_out == width - 1:
+        proof = "proven to be the smallest"
+    else:
+        proof = f"proven insufficient: {ruled_out}" if ruled_out else "no width is ruled out"
+    return f"{width} ({proof})"

@@ -1,31 +1,63 @@
-"""Options in groups: a group is a frozen dataclass whose fields are annotated as Typer wants them.
+"""Options in groups: a group is a frozen dataclass whose fields are made by ``option``.
 
-A command takes whole groups. ``options`` makes the signature of single options that Typer reads,
-with a panel of the help per group, and hands over one object per group.
+A command takes whole groups, and parameters of its own whose defaults are made by ``option`` too.
+``options`` makes the signature of single options that Typer reads, with a panel of the help per
+group, and hands over one object per group.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, Field, field, fields, is_dataclass
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any, get_type_hints
 
-from typer.models import OptionInfo
+from typer import Argument, Option
+
+
+def option(
+    help: str, default: Any = None, *names: str, shown: str | bool = True, **words: Any
+) -> Any:
+    """Make an option.
+
+    Parameters
+    ----------
+    help : str
+    default
+        A flag has the default False, and no option that says no.
+    names : str
+        Such as ``--json``; made of the field's name if not given.
+    shown : str or bool
+        What the help says of the default, where its value says nothing.
+    words
+        Further parameters of Typer.
+    """
+    return field(
+        default=default,
+        metadata={"make": Option, "names": names, "help": help, "show_default": shown, **words},
+    )
+
+
+def argument(metavar: str, help: str, default: Any = MISSING) -> Any:
+    """Make an argument, which is required without a default."""
+    words = {"help": help, "metavar": metavar, "show_default": False}
+    return field(default=default, metadata={"make": Argument, "names": (), **words})
 
 
 def options(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command be called with the single options of the groups that it takes."""
     groups: dict[str, Any] = {}
-    single: dict[str, Parameter] = {}
+    single: list[Parameter] = []
     for name, parameter in signature(command, eval_str=True).parameters.items():
-        if is_dataclass(parameter.annotation):
-            groups[name] = parameter.annotation
-            single |= {option.name: option for option in _options_of(parameter.annotation)}
+        group: Any = parameter.annotation
+        if isinstance(group, type) and is_dataclass(group):
+            groups[name] = group
+            hints = get_type_hints(group)
+            panel = getattr(group, "panel", group.__name__)
+            single += [_parameter(f.name, hints[f.name], f, panel) for f in fields(group)]
         else:
-            single[name] = parameter.replace(kind=Parameter.KEYWORD_ONLY)
+            single.append(_parameter(name, group, parameter.default, "Options"))
 
     @wraps(command)
     def run(**given: Any) -> None:
@@ -35,27 +67,19 @@ def options(command: Callable[..., None]) -> Callable[..., None]:
         }
         command(**made, **given)
 
-    run.__signature__ = signature(command).replace(parameters=list(single.values()))  # type: ignore[attr-defined]
-    run.__annotations__ = {name: option.annotation for name, option in single.items()}
+    run.__signature__ = signature(command).replace(parameters=single)  # type: ignore[attr-defined]
+    run.__annotations__ = {option.name: option.annotation for option in single}
     return run
 
 
-def _options_of(group: Any) -> list[Parameter]:
-    hints = get_type_hints(group, include_extras=True)
-    return [
-        Parameter(
-            field.name,
-            Parameter.KEYWORD_ONLY,
-            default=Parameter.empty if field.default is MISSING else field.default,
-            annotation=_in_panel(hints[field.name], getattr(group, "panel", group.__name__)),
-        )
-        for field in fields(group)
-    ]
-
-
-def _in_panel(annotation: Any, panel: str) -> Any:
-    kind, info = get_args(annotation)
-    if isinstance(info, OptionInfo):
-        info = copy(info)
-        info.rich_help_panel = panel
-    return Annotated[kind, info]
+def _parameter(name: str, kind: Any, made: Field[Any], panel: str) -> Parameter:
+    words = dict(made.metadata)
+    make, names = words.pop("make"), words.pop("names")
+    if make is Option:
+        words["rich_help_panel"] = panel
+        names = names or ((f"--{name.replace('_', '-')}",) if made.default is False else ())
+    default = Parameter.empty if made.default is MISSING else made.default
+    info = make(*names, **words)
+    return Parameter(
+        name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, info]
+    )

@@ -1,58 +1,72 @@
-"""What a network must keep, and prices it pays."""
+"""What a network must keep, prices it pays, and what holds around the training rows."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
-from typer import Option
-
+from bdnn.cli.options import option
 from bdnn.errors import ModelError
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    """What holds around the training rows."""
+
+    radius: float | None = option(
+        "Train for balls of this radius around the scaled training rows.", shown="none"
+    )
+    norm: str | None = option("linf, l1 or l2.", shown="linf")
+    robust_loss: str | None = option(
+        "certified: classes hold; average: random noise of that size; pattern: first-layer "
+        "activations hold.",
+        shown="certified",
+    )
+
+    def parameters(self) -> dict[str, Any]:
+        """Parameters of the estimator."""
+        from bdnn.estimators import Robust
+
+        asked = {"norm": self.norm, "loss": self.robust_loss}
+        given = {name: value for name, value in asked.items() if value is not None}
+        if self.radius is None:
+            if given:
+                raise ModelError(
+                    "--norm and --robust-loss are for --radius, which was not given: add it or "
+                    "leave them out."
+                )
+            return {}
+        return {"robust": Robust(self.radius, **given)}
 
 
 @dataclass(frozen=True)
 class Constraints:
     """Limits, prices, and what features may do."""
 
-    max_weights: Annotated[
-        int | None,
-        Option(help="Most weights of the network that are not 0.", show_default="no limit"),
-    ] = None
-    max_weights_per_unit: Annotated[
-        int | None, Option(help="Most weights of every unit.", show_default="no limit")
-    ] = None
-    max_features: Annotated[
-        int | None, Option(help="Most features in use.", show_default="no limit")
-    ] = None
-    max_units: Annotated[
-        int | None,
-        Option(help="Most hidden units in use; the others are removed.", show_default="no limit"),
-    ] = None
-    weight_price: Annotated[float, Option(help="Added to the loss for every weight.")] = 0.0
-    l1: Annotated[float, Option("--l1", help="Price of the weights' absolute values.")] = 0.0
-    l2: Annotated[float, Option("--l2", help="Price of the weights' squares.")] = 0.0
-    forbid: Annotated[
-        list[str] | None, Option(metavar="FEATURE", help="A feature to do without.")
-    ] = None
-    monotone: Annotated[
-        list[str] | None,
-        Option(
-            metavar="FEATURE:SIGN",
-            help="A feature that only speaks for (+) or against (-) the second of two classes.",
-        ),
-    ] = None
-    parity: Annotated[
-        list[str] | None,
-        Option(
-            metavar="FEATURE:EPS",
-            help="Shares of the second class differ by at most EPS between the feature's values.",
-        ),
-    ] = None
-    opportunity: Annotated[
-        list[str] | None,
-        Option(metavar="FEATURE:EPS", help="The same among the rows of the second class."),
-    ] = None
+    max_weights: int | None = option(
+        "Most weights of the network that are not 0.", shown="no limit"
+    )
+    max_weights_per_unit: int | None = option("Most weights of every unit.", shown="no limit")
+    max_features: int | None = option("Most features in use.", shown="no limit")
+    max_units: int | None = option(
+        "Most hidden units in use; the others are removed.", shown="no limit"
+    )
+    weight_price: float = option("Added to the loss for every weight.", 0.0)
+    l1: float = option("Price of the weights' absolute values.", 0.0)
+    l2: float = option("Price of the weights' squares.", 0.0)
+    forbid: list[str] | None = option("A feature to do without.", metavar="FEATURE")
+    monotone: list[str] | None = option(
+        "A feature that only speaks for (+) or against (-) the second of two classes.",
+        metavar="FEATURE:SIGN",
+    )
+    parity: list[str] | None = option(
+        "Shares of the second class differ by at most EPS between the feature's values.",
+        metavar="FEATURE:EPS",
+    )
+    opportunity: list[str] | None = option(
+        "The same among the rows of the second class.", metavar="FEATURE:EPS"
+    )
 
     def parameters(self) -> dict[str, Any]:
         """Parameters of the estimator."""

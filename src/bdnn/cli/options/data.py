@@ -1,13 +1,12 @@
-"""The table a command reads, and which of its rows are trained on."""
+"""The model and the table a command reads, and which rows are trained on."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-from typer import Argument, Option
-
+from bdnn.cli.options import argument, option
 from bdnn.errors import DataError
 
 if TYPE_CHECKING:
@@ -16,9 +15,14 @@ if TYPE_CHECKING:
 
     from bdnn.datasets import Samples
 
-ModelArgument = Annotated[
-    Path, Argument(metavar="MODEL", help="A file written by 'bdnn train'.", show_default=False)
-]
+_CSV = "A CSV file (also .gz), or the name of a built-in data set (see 'bdnn datasets')."
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """What was trained before."""
+
+    model: Path = argument("MODEL", "A file written by 'bdnn train'.")
 
 
 @dataclass(frozen=True)
@@ -27,55 +31,39 @@ class Table:
 
     panel: ClassVar[str] = "Data"
 
-    data: Annotated[
-        str,
-        Argument(
-            metavar="DATA",
-            help="A CSV file (also .gz), or the name of a built-in data set (see 'bdnn datasets').",
-            show_default=False,
-        ),
-    ]
-    header: Annotated[
-        bool | None,
-        Option(
-            "--header/--no-header",
-            help="Whether the first row of DATA holds names.",
-            show_default="found out",
-        ),
-    ] = None
+    data: str = argument("DATA", _CSV)
+    header: bool | None = option(
+        "Whether the first row of DATA holds names.",
+        None,
+        "--header/--no-header",
+        shown="found out",
+    )
 
 
 @dataclass(frozen=True)
 class LabelledTable(Table):
     """Rows with what is to be predicted of them."""
 
-    target: Annotated[
-        str | None,
-        Option(
-            metavar="COL",
-            help="Target column: its name, or its place from 1 (-1 is the last).",
-            show_default="the model's, or the last",
-        ),
-    ] = None
+    target: str | None = option(
+        "Target column: its name, or its place from 1 (-1 is the last).",
+        metavar="COL",
+        shown="the model's, or the last",
+    )
 
 
 @dataclass(frozen=True)
 class Data(LabelledTable):
     """Rows to train on, and to test on."""
 
-    missing: Annotated[
-        str | None,
-        Option(
-            help="Fill missing values by mean, median or most-frequent.", show_default="refused"
-        ),
-    ] = None
-    rows: Annotated[
-        int | None,
-        Option(help="Train on the first so many rows and test on the others.", show_default="all"),
-    ] = None
-    test_size: Annotated[
-        float, Option(help="Share of every class to test on, 0 for no test; see also --rows.")
-    ] = 0.2
+    missing: str | None = option(
+        "Fill missing values by mean, median or most-frequent.", shown="refused"
+    )
+    rows: int | None = option(
+        "Train on the first so many rows and test on the others.", shown="all"
+    )
+    test_size: float = option(
+        "Share of every class to test on, 0 for no test; see also --rows.", 0.2
+    )
 
     def split(
         self, samples: Samples, *, seed: int, regression: bool
@@ -83,8 +71,7 @@ class Data(LabelledTable):
         """Choose the rows to train on and those to test on."""
         import numpy as np
 
-        from bdnn.datasets.holdout import split_holdout
-        from bdnn.datasets.tables.samples import check_classes
+        from bdnn.datasets.samples import check_classes, split_holdout
 
         n_rows = len(samples.y)
         strata = np.zeros(n_rows) if regression else samples.y

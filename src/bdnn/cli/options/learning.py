@@ -1,63 +1,99 @@
-"""How a network is trained."""
+"""What network is trained, and how."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Annotated, Any
+from typing import Any
 
-from typer import Option
-
+from bdnn.cli.options import option
 from bdnn.errors import ModelError
 
 _OF_REGRESSORS = ("loss", "ridge", "smoothing")
 
 
 @dataclass(frozen=True)
+class Shape:
+    """Layers, weights and inputs; what is not given is the estimator's choice."""
+
+    hidden: list[str] | None = option(
+        "Width of a hidden layer, once per layer; or all as in 50,50; or none.",
+        shown="25; 50 for --regression",
+    )
+    weights: str | None = option(
+        "continuous, ternary, binary or int:P; one for all layers, or one per layer as in "
+        "int:3,ternary.",
+        shown="ternary",
+    )
+    thresholds: str | None = option("neuron, layer or zero.", shown="neuron")
+    activation: str | None = option(
+        "step, sign, ternary, levels:N or values:V/V/...; one for all hidden layers, or one per "
+        "hidden layer as in ternary,step.",
+        shown="step",
+    )
+    ties: str | None = option("score or first.", shown="score")
+    scale: str | None = option(
+        "auto, standard, common, minmax or none.", shown="auto; standard for --regression"
+    )
+
+    def parameters(self) -> dict[str, Any]:
+        """Parameters of the estimator."""
+        given: dict[str, Any] = {
+            "weights": _listed(self.weights),
+            "thresholds": self.thresholds,
+            "activation": _listed(self.activation),
+            "ties": self.ties,
+        }
+        given = {name: value for name, value in given.items() if value is not None}
+        if self.hidden:
+            given["hidden"] = _widths(self.hidden)
+        if self.scale not in (None, "auto"):
+            given["scale"] = None if self.scale == "none" else self.scale
+        return given
+
+
+def _listed(text: str | None) -> str | list[str] | None:
+    return text.split(",") if text and "," in text else text
+
+
+def _widths(values: list[str]) -> tuple[int, ...]:
+    words = [word.strip() for value in values for word in value.split(",")]
+    if words == ["none"]:
+        return ()
+    try:
+        return tuple(int(word) for word in words)
+    except ValueError:
+        raise ModelError(
+            f"--hidden must be whole numbers, got {', '.join(values)!r}: give for example 25 or "
+            "50,50."
+        ) from None
+
+
+@dataclass(frozen=True)
 class Learning:
     """Method and task; what is not given is the estimator's choice."""
 
-    method: Annotated[
-        str | None,
-        Option(
-            help="auto, exact, descent, gradients, local_search or data_splitting.",
-            show_default="auto",
-        ),
-    ] = None
-    settings: Annotated[
-        list[str] | None,
-        Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="A setting of the method, as epochs=5, batch_size=32, starts=2 or paper=true; of "
-            "--regression also loss=absolute, ridge=1 or smoothing=0.",
-            show_default=False,
-        ),
-    ] = None
-    solver: Annotated[
-        str | None, Option(help="auto, or one of 'bdnn solvers'.", show_default="auto")
-    ] = None
-    class_weight: Annotated[
-        str | None, Option(help="balanced: every class counts the same.", show_default="none")
-    ] = None
-    validation: Annotated[
-        float | None,
-        Option(help="Share of the training rows kept aside to choose by.", show_default="0"),
-    ] = None
-    smallest: Annotated[
-        bool, Option("--smallest", help="Find the narrowest hidden layer that does.")
-    ] = False
-    max_error: Annotated[
-        float | None,
-        Option(
-            help="Share of training rows whose outputs may be wrong with --smallest.",
-            show_default="0",
-        ),
-    ] = None
-    regression: Annotated[
-        bool,
-        Option("--regression", help="Predict a number: identity outputs, a distance as loss."),
-    ] = False
+    method: str | None = option(
+        "auto, exact, descent, gradients, local_search or data_splitting.", shown="auto"
+    )
+    settings: list[str] | None = option(
+        "A setting of the method, as epochs=5, batch_size=32, starts=2 or paper=true; of "
+        "--regression also loss=absolute, ridge=1 or smoothing=0.",
+        None,
+        "--set",
+        metavar="KEY=VALUE",
+        shown=False,
+    )
+    solver: str | None = option("auto, or one of 'bdnn solvers'.", shown="auto")
+    class_weight: str | None = option("balanced: every class counts the same.", shown="none")
+    validation: float | None = option(
+        "Share of the training rows kept aside to choose by.", shown="0"
+    )
+    smallest: bool = option("Find the narrowest hidden layer that does.", False)
+    max_error: float | None = option(
+        "Share of training rows whose outputs may be wrong with --smallest.", shown="0"
+    )
+    regression: bool = option("Predict a number: identity outputs, a distance as loss.", False)
 
     def __post_init__(self) -> None:
         if self.class_weight not in (None, "balanced", "none"):

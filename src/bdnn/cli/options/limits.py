@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar
+from typing import Any, ClassVar
 
-from typer import Option
-
+from bdnn.cli.options import option
 from bdnn.errors import ModelError
 
 
@@ -16,8 +15,8 @@ class Effort:
 
     panel: ClassVar[str] = "Limits"
 
-    seconds: Annotated[float, Option(help="Time after which the best so far has to do.")] = 60.0
-    jobs: Annotated[int, Option(help="Threads; -1 for all cores.")] = 1
+    seconds: float = option("Time after which the best so far has to do.", 60.0)
+    jobs: int = option("Threads; -1 for all cores.", 1)
 
     def __post_init__(self) -> None:
         if self.jobs == 0:
@@ -30,7 +29,7 @@ class Effort:
 class SeededEffort(Effort):
     """Time, threads, and what chance begins with."""
 
-    seed: Annotated[int, Option(help="Of all random choices.")] = 0
+    seed: int = option("Of all random choices.", 0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -44,13 +43,9 @@ class SeededEffort(Effort):
 class Limits(SeededEffort):
     """When training stops."""
 
-    gap: Annotated[float, Option(help="Relative gap that is good enough.")] = 0.0
-    loss_limit: Annotated[
-        float | None, Option(help="Loss that is good enough.", show_default="none")
-    ] = None
-    nodes: Annotated[
-        int | None, Option(help="Branch-and-bound nodes of the solver.", show_default="none")
-    ] = None
+    gap: float = option("Relative gap that is good enough.", 0.0)
+    loss_limit: float | None = option("Loss that is good enough.", shown="none")
+    nodes: int | None = option("Branch-and-bound nodes of the solver.", shown="none")
 
     def parameters(self) -> dict[str, Any]:
         """Parameters of the estimator."""

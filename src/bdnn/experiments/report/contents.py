@@ -1,4 +1,4 @@
-"""What a report says, before it is written as HTML or Markdown."""
+"""What a report says, before it is written as HTML or Markdown: tables, summary, what failed."""
 
 from __future__ import annotations
 
@@ -6,13 +6,72 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
-from bdnn.experiments.cells import plan
-from bdnn.experiments.experiment import Experiment
-from bdnn.experiments.numbers import Entry, Rows, Summary, below_paper, entries, summarise
-from bdnn.experiments.report.curves import draw_figure
-from bdnn.experiments.report.pivot import Pivot, word
+from bdnn.experiments.experiment import Experiment, Table, plan
+from bdnn.experiments.numbers import Entry, Rows, Summary, below_paper, entries, summarise, word
+from bdnn.experiments.report.figures import draw_figure
+
+Heading = tuple[str, ...]
+
+# Axes whose values say nothing without the axis.
+_NUMERIC = ("hidden", "samples", "radius")
+
+
+@dataclass(frozen=True)
+class Pivot:
+    """A table of entries.
+
+    Parameters
+    ----------
+    corner : tuple of str
+        What the levels of row headings are.
+    columns, rows : list of headings
+        One text per level.
+    cells : mapping of (row, column) to Entry
+    """
+
+    corner: Heading
+    columns: list[Heading]
+    rows: list[Heading]
+    cells: dict[tuple[Heading, Heading], Entry]
+
+    @classmethod
+    def of(cls, table: Table, listed: Sequence[Entry]) -> Pivot:
+        """Place entries; headings keep the order in which they come."""
+        rows: dict[Heading, None] = {}
+        columns: dict[Heading, None] = {}
+        cells = {}
+        for entry in listed:
+            row = tuple(word(entry.at.get(name, "")) for name in table.rows)
+            column = tuple(_over_column(name, entry.at.get(name, "")) for name in table.columns)
+            rows[row] = columns[column] = None
+            cells[row, column] = entry
+        # Headings of one level stand together, in the order in which they first come.
+        return cls(
+            tuple(map(word, table.rows)), _together(list(columns)), _together(list(rows)), cells
+        )
+
+    def spans(self, headings: Sequence[Heading], level: int) -> list[tuple[str, int]]:
+        """Texts of a level, each with the number of headings that it stands over."""
+        return [
+            (prefix[level], len(list(group)))
+            for prefix, group in groupby(heading[: level + 1] for heading in headings)
+        ]
+
+
+def _over_column(name: str, value: str) -> str:
+    """A column's heading, which no corner explains: a value of the grid has its name with it."""
+    return f"{word(name)} {value}" if value and name in _NUMERIC else word(value)
+
+
+def _together(headings: list[Heading]) -> list[Heading]:
+    order: dict[Heading, int] = {}
+    for heading in headings:
+        for level in range(len(heading)):
+            order.setdefault(heading[: level + 1], len(order))
+    return sorted(headings, key=lambda h: [order[h[: level + 1]] for level in range(len(h))])
 
 
 @dataclass(frozen=True)
@@ -48,9 +107,9 @@ class Contents:
     title, command : str
     sections : list of Section
     summary : Summary
-    below : list of (title, Entry)
-        Accuracy cells below the paper.
     failures : list of (cell, reason)
+    lists : list of (name, heading, lines)
+        Accuracy cells below the paper and cells that failed, where there are any.
     facts : list of (name, text)
         Date, versions, machines.
     """
@@ -59,8 +118,8 @@ class Contents:
     command: str
     sections: list[Section]
     summary: Summary
-    below: list[tuple[str, Entry]]
     failures: list[tuple[str, str]]
+    lists: list[tuple[str, str, list[str]]]
     facts: list[tuple[str, str]]
 
 
@@ -74,12 +133,17 @@ def gather(experiments: Sequence[Experiment], rows: Rows, *, title: str, command
     ]
     listed = [entry for section in sections for entry in section.listed]
     below = [
-        (section.experiment.title, entry)
+        f"{section.experiment.title}; {place(entry.at)}: {explain(entry)}"
         for section in sections
         for entry in below_paper(section.listed)
     ]
+    lists = [
+        ("below", "Accuracy cells below the paper", below),
+        ("failed", "Cells that failed", [f"{label}: {reason}" for label, reason in failures]),
+    ]
     facts = _facts(used, len(cells), [experiment.mode for experiment in experiments])
-    return Contents(title, command, sections, summarise(listed), below, failures, facts)
+    shown = [part for part in lists if part[2]]
+    return Contents(title, command, sections, summarise(listed), failures, shown, facts)
 
 
 def _section(experiment: Experiment, rows: Rows) -> Section:

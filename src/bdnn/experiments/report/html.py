@@ -1,31 +1,30 @@
-"""The report as one HTML page that needs nothing else: style and drawings are in it."""
+"""The report as one HTML page that needs nothing else: style and drawings are in it.
+
+Written by hand: a template engine would be one more core dependency and save a few dozen lines.
+"""
 
 from __future__ import annotations
 
 from html import escape
 from importlib.resources import files
 
-from bdnn.experiments.numbers import Entry, write_ratio
-from bdnn.experiments.report.contents import (
-    Contents,
-    Section,
-    details,
-    explain,
-    headline,
-    place,
-)
-from bdnn.experiments.report.pivot import Pivot
+from bdnn.experiments.numbers import Entry
+from bdnn.experiments.report.contents import Contents, Pivot, Section, details, headline, place
 
 
 def to_html(contents: Contents) -> str:
     """Write a report."""
     style = files("bdnn.experiments.report").joinpath("style.css").read_text(encoding="utf-8")
-    body = [_head(contents), *map(_section, contents.sections), _below(contents)]
+    body = [
+        _head(contents),
+        *map(_section, contents.sections),
+        *(_list(*part) for part in contents.lists),
+    ]
     return (
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(contents.title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-        + "\n".join(filter(None, body))
+        + "\n".join(body)
         + "\n</body>\n</html>\n"
     )
 
@@ -86,7 +85,7 @@ def _table(pivot: Pivot) -> str:
     parts.append("</thead><tbody>")
     shown: tuple[str, ...] = ()
     for row in pivot.rows:
-        same = _common(shown, row)
+        same = next((k for k, text in enumerate(shown) if row[k] != text), len(shown))
         parts.append('<tr class="first">' if same == 0 else "<tr>")
         for level, text in enumerate(row):
             # A heading that repeats the one above it is left empty.
@@ -97,25 +96,12 @@ def _table(pivot: Pivot) -> str:
     return "".join([*parts, "</tbody></table></div>"])
 
 
-def _common(one: tuple[str, ...], other: tuple[str, ...]) -> int:
-    same = 0
-    for a, b in zip(one, other, strict=False):
-        if a != b:
-            break
-        same += 1
-    return same
-
-
 def _cell(entry: Entry | None) -> str:
     if entry is None:
         return "<td></td>"
     ours = f"<b>{escape(entry.measure.write(entry.ours))}</b>"
-    kind, badge = "plain", ""
-    if entry.measure.name == "seconds":
-        badge = "" if entry.ratio is None else f"<i>{write_ratio(entry.ratio)}</i>"
-    elif entry.difference is not None:
-        kind = "good" if entry.difference >= 0 else "bad"
-        badge = f"<i>{entry.difference:+.{entry.measure.digits}f}</i>"
+    badge = f"<i>{entry.badge}</i>" if entry.badge else ""
+    kind = {"▲": "good", "▼": "bad"}.get(entry.badge[:1], "plain")
     paper = ""
     if entry.paper is not None:
         paper = f"<small>paper {escape(entry.measure.write(entry.paper))}</small>"
@@ -124,22 +110,6 @@ def _cell(entry: Entry | None) -> str:
     return f'<td class="{kind}{weight}" title="{escape(title)}">{ours} {badge}{paper}</td>'
 
 
-def _below(contents: Contents) -> str:
-    parts = []
-    if contents.below:
-        lines = (
-            f"<li>{escape(title)}; {escape(place(entry.at))}: {escape(explain(entry))}</li>"
-            for title, entry in contents.below
-        )
-        parts.append(
-            '<section id="below"><h2>Accuracy cells below the paper</h2>'
-            f"<ul>{''.join(lines)}</ul></section>"
-        )
-    if contents.failures:
-        lines = (
-            f"<li>{escape(label)}: {escape(reason)}</li>" for label, reason in contents.failures
-        )
-        parts.append(
-            f'<section id="failed"><h2>Cells that failed</h2><ul>{"".join(lines)}</ul></section>'
-        )
-    return "".join(parts)
+def _list(name: str, heading: str, lines: list[str]) -> str:
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f'<section id="{name}"><h2>{escape(heading)}</h2><ul>{items}</ul></section>'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.export.c.features import FeatureWriter
 from bdnn.export.c.sums import AbstractSum, BitSum
 from bdnn.export.c.text import Code, constants, integer, real, table, word
@@ -10,7 +10,7 @@ from bdnn.export.inputs import InputFormat
 from bdnn.export.plan.plan import Constant, LargestScore, Numbers, Plan, Table
 
 
-def write_code(plan: Plan, scaler: Scaler, inputs: InputFormat, prefix: str) -> Code:
+def write_code(plan: Plan, scaler: Encoder, inputs: InputFormat, prefix: str) -> Code:
     """Write the function of a plan."""
     code = Code(prefix)
     decision = plan.decision

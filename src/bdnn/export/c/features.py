@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bdnn.encoding.scaling import LARGEST_SCALED, Scaler
+from bdnn.encoding.encoder import Encoder
+from bdnn.encoding.scaling import LARGEST_SCALED
 from bdnn.export.c.sums import FeatureSum
 from bdnn.export.c.text import Code, constants, integer, integer_type, real, size_of, table
 from bdnn.export.inputs import INTEGER_TYPES, InputFormat
@@ -19,7 +20,7 @@ class FeatureWriter:
     """Writes what the first units of a plan look at."""
 
     plan: Plan
-    scaler: Scaler
+    scaler: Encoder
     inputs: InputFormat
     code: Code
 
@@ -173,20 +174,11 @@ class FeatureWriter:
             code.tables += constants("PER_UNIT", [float(v) for v in inputs.per_unit])
             # Through a variable no compiler knows, lest it multiply by the inverse.
             lines = ["volatile double per_unit = PER_UNIT[j];", "v[j] = (double)x[j] / per_unit;"]
-        if inputs.kind != "scaled" and scaler.kind is not None:
+        if inputs.kind != "scaled" and scaler.step:
             self._write_scaler()
-            limit = real(LARGEST_SCALED)
-            if scaler.step:
-                self._write_level_helper()
-                level = f"(double){code.prefix}_level(v[j], SHIFT[j], FACTOR[j])"
-                lines.append(f"v[j] = {level} * {real(scaler.step)};")
-            else:
-                lines += [
-                    "v[j] = v[j] - SHIFT[j];",
-                    "v[j] = v[j] * FACTOR[j];",
-                    f"if (!(v[j] > -{limit})) v[j] = -{limit};",
-                    f"if (v[j] > {limit}) v[j] = {limit};",
-                ]
+            self._write_level_helper()
+            level = f"(double){code.prefix}_level(v[j], SHIFT[j], FACTOR[j])"
+            lines.append(f"v[j] = {level} * {real(scaler.step)};")
         self._write_array("v", "volatile double", lines)
         return FeatureSum(tag, units, [], "v", [], is_loop=True)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.export.boundary import answers, random_inputs
 from bdnn.export.c.code import write_code
@@ -167,8 +167,8 @@ def _joined(*lines: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _check_scaler(scaler: Scaler, inputs: InputFormat) -> None:
-    if scaler.kind is None or inputs.kind == "scaled":
+def _check_scaler(scaler: Encoder, inputs: InputFormat) -> None:
+    if not scaler.step or inputs.kind == "scaled":
         return
     size = np.abs(scaler.factor)
     if not ((size > 0) & (size < _LARGEST_FACTOR)).all() or 0 < scaler.step < 2.0**-30:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.export.c.text import integer_type, mask_bytes, size_of
 from bdnn.export.inputs import InputFormat, Integers
 from bdnn.export.plan.levels import Cut, find_cut
@@ -18,7 +18,7 @@ _LEVEL_LOOP = 40
 _CUT = 8
 
 
-def lay_out(plan: Plan, scaler: Scaler, inputs: InputFormat) -> Plan:
+def lay_out(plan: Plan, scaler: Encoder, inputs: InputFormat) -> Plan:
     """Choose between a loop and statements, and put the offsets of levels into the thresholds."""
     if not plan.stages or plan.stages[0].is_real:
         return plan
@@ -65,7 +65,7 @@ def _cost_looped(weights: Integers) -> int:
 
 
 def _cuts(
-    plan: Plan, units: Units, weights: Integers, scaler: Scaler, inputs: InputFormat
+    plan: Plan, units: Units, weights: Integers, scaler: Encoder, inputs: InputFormat
 ) -> dict[int, Cut | Constant]:
     """Units that need no sum; without levels only those that are constant."""
     low, high = reach(weights, plan.ranges)

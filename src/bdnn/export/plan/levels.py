@@ -18,7 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bdnn.encoding.scaling import LARGEST_SCALED, Scaler
+from bdnn.encoding.encoder import Encoder
+from bdnn.encoding.scaling import LARGEST_SCALED
 from bdnn.export.boundary import Places, bisected, feature_ends, numbers
 from bdnn.export.inputs import InputFormat, Integers
 from bdnn.network.activation import BoolArray
@@ -29,7 +30,7 @@ _INT32 = 2**31
 _LONGEST_TABLE = 2**10
 
 
-def most_levels(scaler: Scaler) -> int:
+def most_levels(scaler: Encoder) -> int:
     """Largest level in absolute value of real inputs, which infinities and NaN have too."""
     return round(LARGEST_SCALED / scaler.step)
 
@@ -114,7 +115,7 @@ class Cut:
 
 
 def find_cut(
-    weights: Integers, threshold: int, scaler: Scaler, inputs: InputFormat, unit: float
+    weights: Integers, threshold: int, scaler: Encoder, inputs: InputFormat, unit: float
 ) -> Cut:
     """Find the cut of a unit with one weight that is on for some inputs and off for others.
 

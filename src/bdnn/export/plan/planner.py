@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bdnn.encoding.scaling import Scaler
+from bdnn.encoding.encoder import Encoder
 from bdnn.export.inputs import InputFormat, Integers
 from bdnn.export.plan.fixed_point import fix_unit
 from bdnn.export.plan.levels import Level, fit_level, most_levels
@@ -37,7 +37,7 @@ _EXACT = 2**53
 
 
 def make_plan(
-    network: Network, scaler: Scaler, inputs: InputFormat, targets: TargetScaler | None = None
+    network: Network, scaler: Encoder, inputs: InputFormat, targets: TargetScaler | None = None
 ) -> Plan:
     """Decide how an exported function computes what a network of steps computes."""
     shape = network.architecture
@@ -83,7 +83,7 @@ def _table_place(shape: Architecture) -> int:
 
 
 def _levels(
-    network: Network, scaler: Scaler, inputs: InputFormat
+    network: Network, scaler: Encoder, inputs: InputFormat
 ) -> tuple[dict[int, Level], Ranges, float | None]:
     """Levels of the features with what one of them is worth; no worth if there are none."""
     W = network.weights[0]
@@ -91,8 +91,8 @@ def _levels(
     ranges: list[tuple[int, int]] = [(0, 0)] * n_features
     if not network.architecture.weights[0].integer:
         return {}, inputs.ranges, None
-    step = scaler.step if scaler.kind is not None else float(inputs.kind == "scaled")
-    if inputs.kind != "scaled" and scaler.kind is None:
+    step = scaler.step or float(inputs.kind == "scaled")
+    if inputs.kind != "scaled" and not scaler.step:
         if not inputs.is_integer or set(inputs.per_unit) != {1}:
             return {}, inputs.ranges, None
         step = 1.0
@@ -108,7 +108,7 @@ def _levels(
         counts = inputs.counts(j)
         multiples = np.rint(inputs.values(j, counts, scaler) / step).astype(np.int64)
         slope = 1.0
-        if inputs.kind != "scaled" and scaler.kind is not None:
+        if inputs.kind != "scaled" and scaler.step:
             slope = float(scaler.factor[j]) / (inputs.per_unit[j] * step)
         level = fit_level(counts, multiples, slope)
         if level is None:
@@ -136,14 +136,16 @@ def _bit_units(W: FloatArray, t: FloatArray) -> Units | None:
     return _proven_units(W, t, bits, [np.arange(2.0)] * W.shape[1])
 
 
-def _count_units(W: FloatArray, t: FloatArray, scaler: Scaler, inputs: InputFormat) -> Units | None:
+def _count_units(
+    W: FloatArray, t: FloatArray, scaler: Encoder, inputs: InputFormat
+) -> Units | None:
     """Units of raw counts with the scaler folded into integer weights, None without a proof."""
     if not inputs.is_integer:
         return None
     counts = [inputs.counts(j) for j in range(W.shape[1])]
     values = [inputs.values(j, k, scaler) for j, k in enumerate(counts)]
     unit = None
-    if scaler.kind is None and (np.rint(W) == W).all():
+    if not scaler.step and (np.rint(W) == W).all():
         unit = 1.0 / math.lcm(*inputs.per_unit)
     return _proven_units(W, t, counts, values, unit)
 

@@ -14,6 +14,7 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.bound import Bound
 from bdnn.problem.constant import WeightBox
+from bdnn.problem.regions import Regions
 from bdnn.problem.samples import Samples
 from bdnn.program import IndexArray
 
@@ -41,6 +42,11 @@ class AbstractLoss(ABC):
     def step(self) -> Fraction:
         """Values differ from what is irreducible by multiples of this; 0 if nothing is known."""
         return Fraction(0)
+
+    @property
+    def input_regions(self) -> Regions | None:
+        """Sets of inputs that answers must hold in; None where they are about points."""
+        return None
 
     @abstractmethod
     def value(self, network: Network, samples: Samples) -> Fraction:

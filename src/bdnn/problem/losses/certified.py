@@ -18,8 +18,7 @@ from bdnn.problem.bound import Bound
 from bdnn.problem.constant import WeightBox
 from bdnn.problem.losses.base import AbstractLoss
 from bdnn.problem.losses.output import OutputLoss
-from bdnn.problem.losses.overlaps import overlap_bound
-from bdnn.problem.regions import Regions
+from bdnn.problem.regions import Regions, overlap_bound
 from bdnn.problem.samples import IntegerArray, Samples, to_floats
 from bdnn.program import IndexArray
 
@@ -57,12 +56,27 @@ class CertifiedLoss(AbstractLoss):
         rows = samples.rows
         return cls(regions, labels[rows], samples.weight[rows], samples.grain, n_outputs)
 
+    @property
+    def input_regions(self) -> Regions:
+        """What the loss is about."""
+        return self.regions
+
     @cached_property
     def outputs(self) -> OutputLoss:
         """The paper's loss of the same samples, for what knows no regions."""
         counts = np.zeros((len(self.labels), self.n_outputs), dtype=self.weight.dtype)
         counts[np.arange(len(self.labels)), self.labels] = self.weight
         return OutputLoss(counts, self.grain)
+
+    @property
+    def label_weight(self) -> FloatArray:
+        """Weight of every class on every line."""
+        return self.outputs.label_weight
+
+    @property
+    def cost_on(self) -> FloatArray:
+        """What the paper's loss charges for every output that is on."""
+        return self.outputs.cost_on
 
     @cached_property
     def line_weight(self) -> FloatArray:

@@ -138,6 +138,13 @@ class OutputLoss(AbstractLoss):
             alone = np.where(np.arange(architecture.n_outputs) == output, -1.0, 1.0)
             yield constant_classifier(architecture, samples.inputs, alone, box)
 
+    def merged(self, groups: IndexArray) -> OutputLoss:
+        """The loss of outputs that the lines of a group have in common, one line per group."""
+        shape = (int(groups.max(initial=-1)) + 1, self.counts.shape[1])
+        counts = np.zeros(shape, dtype=self.counts.dtype)
+        np.add.at(counts, groups, self.counts)
+        return replace(self, counts=counts)
+
     def subset(self, lines: IndexArray) -> OutputLoss:
         """The loss of some of the lines."""
         return replace(self, counts=self.counts[lines])

@@ -10,19 +10,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from bdnn.network.activation import FloatArray
-from bdnn.network.architecture import Architecture, ThresholdKind, WeightSet
+from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.limits import WeightLimits
-from bdnn.program import IndexArray, Program
+from bdnn.program import IndexArray
 
 if TYPE_CHECKING:
     from bdnn.problem.problem import Problem
+    from bdnn.problem.terms.builder import Block, Builder
 
 
 class OutputRows(NamedTuple):
@@ -40,105 +41,6 @@ class Draw(NamedTuple):
     guide: Network
 
 
-class SumBounds(Protocol):
-    """How a layer's sums and thresholds are measured in the program."""
-
-    @property
-    def unit(self) -> float:
-        """What 1 in the program is worth."""
-
-    @property
-    def margin(self) -> float:
-        """Distance that inactive units keep."""
-
-    @property
-    def exact(self) -> bool:
-        """Whether sums are whole numbers of units."""
-
-    @property
-    def threshold(self) -> tuple[float, float]:
-        """Range of thresholds."""
-
-    @property
-    def lowest(self) -> FloatArray:
-        """Least sums."""
-
-    @property
-    def highest(self) -> FloatArray:
-        """Largest sums."""
-
-
-class LayerColumns(Protocol):
-    """Columns of the program that are a layer's weights and thresholds."""
-
-    @property
-    def number(self) -> int:
-        """Of the layer, from 1."""
-
-    @property
-    def weights(self) -> WeightSet:
-        """The set they are from."""
-
-    @property
-    def W(self) -> IndexArray:  # noqa: N802
-        """Columns of the weights, (units, inputs)."""
-
-    @property
-    def t(self) -> IndexArray | None:
-        """Columns of the thresholds, if there are some."""
-
-    @property
-    def kind(self) -> ThresholdKind:
-        """Of the thresholds."""
-
-    @property
-    def bounds(self) -> SumBounds:
-        """Measures."""
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """Least and largest weight."""
-
-
-class Builder(Protocol):
-    """A program under construction, as a term sees it."""
-
-    @property
-    def program(self) -> Program:
-        """What rows and columns are added to."""
-
-    @property
-    def problem(self) -> Problem[Any]:
-        """What the program is of."""
-
-    @property
-    def number(self) -> int:
-        """Of the term that is being added, to tell names apart."""
-
-    @property
-    def layers(self) -> Sequence[LayerColumns]:
-        """Weights and thresholds."""
-
-    def support(self, k: int) -> IndexArray:
-        """Columns that are 1 where a weight of a layer is not 0, (units, inputs)."""
-
-    def activations(self, k: int) -> IndexArray:
-        """Columns of a layer's switches, (lines, units)."""
-
-    def scores(self) -> tuple[IndexArray, FloatArray]:
-        """Columns and coefficients of the outputs' sums, each (lines, outputs, inputs)."""
-
-
-class Block(Protocol):
-    """What a term has added to a program."""
-
-    def read(self, x: FloatArray, weights: list[FloatArray]) -> None:
-        """Put weights exactly where the term wants them, which solvers do up to a tolerance."""
-
-    def lift(self, x: FloatArray) -> bool:
-        """Fill in own columns of a start; tell whether the start keeps the term."""
-
-
 @dataclass(frozen=True, eq=False)
 class AbstractTerm(ABC):
     """One demand on networks.
@@ -152,6 +54,8 @@ class AbstractTerm(ABC):
     name: str
 
     is_price: ClassVar[bool] = False
+    # Whether it speaks of what a network says of single samples.
+    sees_samples: ClassVar[bool] = False
     # Whether the network of the fewest weights keeps the term, if one does.
     wants_few_weights: ClassVar[bool] = False
 

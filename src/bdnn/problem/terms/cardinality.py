@@ -18,12 +18,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bdnn.errors import ModelError
-from bdnn.network.activation import FloatArray
+from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.limits import WeightLimits
 from bdnn.problem.problem import Problem
-from bdnn.problem.terms.base import AbstractTerm, Block, Builder, Draw
+from bdnn.problem.terms.base import AbstractTerm, Draw
+from bdnn.problem.terms.builder import Block, Builder
 from bdnn.problem.terms.context import AbstractConstraint, Context, amount, sequence, whole
 from bdnn.problem.terms.weight_box import Forbid
 from bdnn.program import IndexArray
@@ -41,42 +42,32 @@ class Cardinality(AbstractTerm):
     wants_few_weights: ClassVar[bool] = True
 
     @abstractmethod
-    def count(self, network: Network) -> list[int]:
-        """What is counted, one number per limit."""
-
-    @abstractmethod
-    def least(self, architecture: Architecture) -> list[int]:
-        """What weights that cannot be 0 make, one number per limit."""
+    def count(self, used: Sequence[BoolArray]) -> list[int]:
+        """What the weights of every layer make that are not 0, one number per limit."""
 
     def is_feasible(self, network: Network, problem: Problem[Any]) -> bool:
         """Count."""
-        return self._within(self.count(network))
+        return self._within([W != 0.0 for W in network.weights])
 
-    def _within(self, used: Sequence[int]) -> bool:
-        pairs = zip(used, self.limits, strict=True)
+    def _within(self, used: Sequence[BoolArray]) -> bool:
+        pairs = zip(self.count(used), self.limits, strict=True)
         return all(limit is None or number <= limit for number, limit in pairs)
 
     def refusal(self, architecture: Architecture) -> str | None:
         """Weights of a set without zero cannot be few."""
-        if self._within(self.least(architecture)):
+        sizes = zip(architecture.widths[1:], architecture.widths, strict=False)
+        never = [kind for kind in architecture.weights if not kind.zero]
+        kinds = zip(sizes, architecture.weights, strict=True)
+        if self._within([np.full(size, not kind.zero) for size, kind in kinds]):
             return None
-        name = next(kind.name for kind in architecture.weights if not kind.zero)
         return (
-            f"{self.name} cannot hold with weights '{name}', none of which is zero: use for "
-            "example weights='ternary'."
+            f"{self.name} cannot hold with weights '{never[0].name}', none of which is zero: use "
+            "for example weights='ternary'."
         )
 
     def claim(self) -> dict[str, Any]:
         """Say what is counted, and the limits."""
         return {"kind": "count", "what": self.what, "at_most": list(self.limits)}
-
-
-def _sizes(architecture: Architecture) -> list[tuple[int, int]]:
-    """Units and inputs of every layer, no units where weights may be 0."""
-    return [
-        (0 if kind.zero else architecture.widths[k + 1], architecture.widths[k])
-        for k, kind in enumerate(architecture.weights)
-    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,19 +76,13 @@ class WeightsPerUnit(Cardinality):
 
     what: ClassVar[str] = "per_unit"
 
-    def count(self, network: Network) -> list[int]:
+    def count(self, used: Sequence[BoolArray]) -> list[int]:
         """Of the unit that has most."""
-        return [int(np.count_nonzero(W, axis=1).max()) for W in network.weights]
+        return [int(b.sum(axis=1).max()) for b in used]
 
-    def least(self, architecture: Architecture) -> list[int]:
-        """All of them."""
-        return [inputs if units else 0 for units, inputs in _sizes(architecture)]
-
-    @classmethod
-    def narrow(cls, terms: Sequence[WeightsPerUnit], limits: WeightLimits, draw: Draw) -> None:
+    def bound_weights(self, limits: WeightLimits) -> None:
         """Numbers are numbers."""
-        for term in terms:
-            _lower(limits.per_unit, term.limits)
+        _lower(limits.per_unit, self.limits)
 
     def block(self, builder: Builder) -> None:
         """Add a row per unit."""
@@ -117,19 +102,13 @@ class WeightsPerLayer(Cardinality):
         """A pair of outputs has each weight twice; per unit that makes no difference."""
         return frozenset() if self.limits[-1] is None else frozenset({"one_output"})
 
-    def count(self, network: Network) -> list[int]:
+    def count(self, used: Sequence[BoolArray]) -> list[int]:
         """Of every layer."""
-        return [int(np.count_nonzero(W)) for W in network.weights]
+        return [int(b.sum()) for b in used]
 
-    def least(self, architecture: Architecture) -> list[int]:
-        """All of them."""
-        return [units * inputs for units, inputs in _sizes(architecture)]
-
-    @classmethod
-    def narrow(cls, terms: Sequence[WeightsPerLayer], limits: WeightLimits, draw: Draw) -> None:
+    def bound_weights(self, limits: WeightLimits) -> None:
         """Numbers are numbers."""
-        for term in terms:
-            _lower(limits.per_layer, term.limits)
+        _lower(limits.per_layer, self.limits)
 
     def block(self, builder: Builder) -> None:
         """Add a row per layer."""
@@ -149,18 +128,13 @@ class TotalWeights(Cardinality):
         """A pair of outputs has each weight twice."""
         return frozenset({"one_output"})
 
-    def count(self, network: Network) -> list[int]:
+    def count(self, used: Sequence[BoolArray]) -> list[int]:
         """Of all layers."""
-        return [sum(int(np.count_nonzero(W)) for W in network.weights)]
+        return [sum(int(b.sum()) for b in used)]
 
-    def least(self, architecture: Architecture) -> list[int]:
-        """All of them."""
-        return [sum(units * inputs for units, inputs in _sizes(architecture))]
-
-    @classmethod
-    def narrow(cls, terms: Sequence[TotalWeights], limits: WeightLimits, draw: Draw) -> None:
+    def bound_weights(self, limits: WeightLimits) -> None:
         """Numbers are numbers."""
-        limits.total = min(limits.total, *(term.limits[0] or 0 for term in terms))
+        limits.total = min(limits.total, self.limits[0] or 0)
 
     def block(self, builder: Builder) -> None:
         """Add one row."""
@@ -172,24 +146,16 @@ class TotalWeights(Cardinality):
 class UsedInputs(Cardinality):
     """Most inputs of some layers that have a weight: a block of columns that say which."""
 
-    @abstractmethod
-    def layers(self, architecture: Architecture) -> range:
-        """Layers whose inputs count."""
+    layers: ClassVar[slice]
 
-    def count(self, network: Network) -> list[int]:
+    def count(self, used: Sequence[BoolArray]) -> list[int]:
         """Columns with a weight."""
-        layers = self.layers(network.architecture)
-        return [sum(int((network.weights[k] != 0.0).any(axis=0).sum()) for k in layers)]
-
-    def least(self, architecture: Architecture) -> list[int]:
-        """All of them."""
-        sizes = _sizes(architecture)
-        return [sum(sizes[k][1] for k in self.layers(architecture) if sizes[k][0])]
+        return [sum(int(b.any(axis=0).sum()) for b in used[self.layers])]
 
     def block(self, builder: Builder) -> Block:
         """Add what says of every input whether it has a weight, and one row."""
         used = []
-        for k in self.layers(builder.problem.architecture):
+        for k in range(len(builder.layers))[self.layers]:
             b = builder.support(k)
             y = builder.program.add_variables(f"{self.what}{k}", (b.shape[1],), integer=True)
             pairs = np.stack([np.broadcast_to(y, b.shape), b], axis=-1)
@@ -202,11 +168,8 @@ class UsedInputs(Cardinality):
 
 
 @dataclass(frozen=True, eq=False)
-class _Used:
+class _Used(Block):
     pairs: list[tuple[IndexArray, IndexArray]]
-
-    def read(self, x: FloatArray, weights: list[FloatArray]) -> None:
-        pass
 
     def lift(self, x: FloatArray) -> bool:
         for y, b in self.pairs:
@@ -219,10 +182,7 @@ class UsedFeatures(UsedInputs):
     """Most features that have a weight."""
 
     what: ClassVar[str] = "features"
-
-    def layers(self, architecture: Architecture) -> range:
-        """The first."""
-        return range(1)
+    layers: ClassVar[slice] = slice(1)
 
     @classmethod
     def narrow(cls, terms: Sequence[UsedFeatures], limits: WeightLimits, draw: Draw) -> None:
@@ -240,15 +200,12 @@ class UsedUnits(UsedInputs):
     """Most hidden units that have a weight to the layer above; the others are removed."""
 
     what: ClassVar[str] = "units"
+    layers: ClassVar[slice] = slice(1, None)
 
     @property
     def leaves_units(self) -> bool:
         """That is what it is for."""
         return True
-
-    def layers(self, architecture: Architecture) -> range:
-        """All but the first."""
-        return range(1, architecture.n_layers)
 
     @classmethod
     def narrow(cls, terms: Sequence[UsedUnits], limits: WeightLimits, draw: Draw) -> None:

@@ -18,16 +18,15 @@ from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.problem import Problem
-from bdnn.problem.terms.base import AbstractTerm, Block, Builder
+from bdnn.problem.terms.base import AbstractTerm
+from bdnn.problem.terms.builder import Block, Builder, Form
 from bdnn.problem.terms.context import AbstractConstraint, Context
 from bdnn.problem.terms.expressions import Expression, Rows, joined
-from bdnn.problem.terms.outputs import add_matrix, line_places
-from bdnn.program import IndexArray, is_integral
+from bdnn.problem.terms.outputs import line_places
+from bdnn.program import IndexArray
 
 # Rows whose coefficients are no whole numbers are kept up to the solvers' tolerance.
 _TOLERANCE = 1e-6
-# Binary places after which numbers are not taken for whole multiples any more.
-_FINEST = 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,19 +37,11 @@ class LinearTerm(AbstractTerm):
     lower: FloatArray
     upper: FloatArray
 
+    sees_samples: ClassVar[bool] = True
+
     def invalidates(self, architecture: Architecture) -> frozenset[str]:
         """All that makes a variable stand for something else than the network's own number."""
         return frozenset({"one_output", "one_sided", "signed"})
-
-    def refusal(self, architecture: Architecture) -> str | None:
-        """Rows are written for one threshold a unit and for values of 0 and 1."""
-        other = [rule for rule in architecture.activations if not rule.is_step]
-        if not other:
-            return None
-        return (
-            f"{self.name} cannot be combined with activation '{other[0].name}': use "
-            "activation='step'."
-        )
 
     @property
     def scale_dependent(self) -> bool:
@@ -74,37 +65,35 @@ class LinearTerm(AbstractTerm):
 
     def restrict(self, lines: IndexArray, problem: Problem[Any]) -> LinearTerm:
         """Leave out the activations of other lines, of which no row may speak."""
-        widths, n_lines = problem.architecture.widths, problem.samples.n_lines
-        first = self.A.shape[1] - n_lines * sum(widths[1:])
-        columns = [np.arange(first)]
-        for units in widths[1:]:
-            columns.append(first + line_places(lines, units))
-            first += n_lines * units
-        return replace(self, A=csr_array(self.A[:, np.concatenate(columns)]))
+        first, parts = self._activations(problem)
+        kept = [start + line_places(lines, units) for start, units in parts]
+        return replace(self, A=csr_array(self.A[:, np.concatenate([np.arange(first), *kept])]))
 
     def needed_lines(self, problem: Problem[Any]) -> IndexArray:
         """All lines whose activations a row speaks of."""
-        widths, n_lines = problem.architecture.widths, problem.samples.n_lines
-        first = self.A.shape[1] - n_lines * sum(widths[1:])
-        found = []
-        for units in widths[1:]:
-            inside = (self.A.indices >= first) & (self.A.indices < first + n_lines * units)
-            found.append((self.A.indices[inside] - first) // units)
-            first += n_lines * units
+        n_lines, seen = problem.samples.n_lines, self.A.indices
+        found = [
+            (seen[(seen >= start) & (seen < start + n_lines * units)] - start) // units
+            for start, units in self._activations(problem)[1]
+        ]
         return np.unique(np.concatenate(found)).astype(np.int64)
+
+    def _activations(self, problem: Problem[Any]) -> tuple[int, list[tuple[int, int]]]:
+        """Number of the first activation; the first one and the width of every layer."""
+        widths, n_lines = problem.architecture.widths[1:], problem.samples.n_lines
+        first = self.A.shape[1] - n_lines * sum(widths)
+        starts = first + n_lines * np.cumsum([0, *widths[:-1]])
+        return first, list(zip(starts.tolist(), widths, strict=True))
 
     def block(self, builder: Builder) -> Block:
         """Add the rows."""
-        columns, factors, constants = _columns(builder)
-        A = csr_array(self.A.multiply(factors[None, :]).tocsr())
-        shift = self.A @ constants
-        lower, upper = self.lower - shift, self.upper - shift
-        # Thresholds are multiples of a power of two; solvers of integers need whole numbers.
-        scales = 2.0 ** np.arange(_FINEST)
-        scale = next((s for s in scales if is_integral(np.r_[A.data, lower, upper] * s)), 1.0)
-        name = f"own_{builder.number}"
-        add_matrix(builder.program, name, A * scale, columns, lower * scale, upper * scale)
-        return _OwnRows(self, columns, factors, constants)
+        layers, name = range(len(builder.layers)), f"own_{builder.number}"
+        one, nothing = np.ones(1), np.zeros(1)
+        forms = [Form(layer.W[..., None], one, nothing) for layer in builder.layers]
+        forms += [builder.thresholds(k) for k in layers]
+        forms += [builder.activations(k) for k in layers]
+        builder.add_matrix(name, self.A, forms, self.lower, self.upper)
+        return _OwnRows(self, forms)
 
     def claim(self) -> dict[str, Any]:
         """Name the rows, which nobody else can check."""
@@ -112,17 +101,16 @@ class LinearTerm(AbstractTerm):
 
 
 @dataclass(frozen=True, eq=False)
-class _OwnRows:
+class _OwnRows(Block):
     term: LinearTerm
-    columns: IndexArray
-    factors: FloatArray
-    constants: FloatArray
-
-    def read(self, x: FloatArray, weights: list[FloatArray]) -> None:
-        pass
+    forms: list[Form]
 
     def lift(self, x: FloatArray) -> bool:
-        return self.term.holds_for(self.factors * x[self.columns] + self.constants)
+        q = [
+            form.scale * ((form.coefficients * x[form.columns]).sum(axis=-1) + form.constant)
+            for form in self.forms
+        ]
+        return self.term.holds_for(np.concatenate([part.ravel() for part in q]))
 
 
 def quantities(network: Network, inputs: FloatArray) -> FloatArray:
@@ -130,25 +118,6 @@ def quantities(network: Network, inputs: FloatArray) -> FloatArray:
     on = network.activations(inputs)
     parts = [*network.weights, *network.thresholds, *(u.astype(float) for u in on)]
     return np.concatenate([part.ravel() for part in parts])
-
-
-def _columns(builder: Builder) -> tuple[IndexArray, FloatArray, FloatArray]:
-    """Column, factor and constant of every weight, threshold and activation."""
-    columns = [layer.W.ravel() for layer in builder.layers]
-    factors = [np.ones(part.size) for part in columns]
-    constants = [np.zeros(part.size) for part in columns]
-    for layer in builder.layers:
-        units, bounds = len(layer.W), layer.bounds
-        has_threshold = layer.t is not None
-        columns.append(np.zeros(units, dtype=np.int64) if layer.t is None else layer.t.ravel())
-        factors.append(np.full(units, bounds.unit * has_threshold))
-        constants.append(np.full(units, -bounds.unit * bounds.margin / 2 * has_threshold))
-    for k in range(len(builder.layers)):
-        u = builder.activations(k)
-        columns.append(u.ravel())
-        factors.append(np.ones(u.size))
-        constants.append(np.zeros(u.size))
-    return np.concatenate(columns), np.concatenate(factors), np.concatenate(constants)
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +131,8 @@ class Variables:
     thresholds : tuple of Expression
         ``thresholds[k][unit, level]`` as in ``network_.thresholds``.
     activations : tuple of Expression
-        ``activations[k][sample, unit]``, 0 or 1, for the rows given to ``fit``; outputs last.
+        ``activations[k][sample, unit]``, the values of units on the rows given to ``fit``; outputs
+        last, which are numbers for a regressor.
     features : tuple of str or None
         Names of the features.
     labels : array
@@ -181,7 +151,10 @@ class Variables:
         widths = context.architecture.widths
         n_lines = context.n_lines
         shapes = [(units, inputs) for inputs, units in pairwise(widths)]
-        shapes += [(units, 1) for units in widths[1:]]
+        levels = [
+            context.architecture.activation_of(k).n_thresholds for k in range(len(widths) - 1)
+        ]
+        shapes += list(zip(widths[1:], levels, strict=True))
         shapes += [(n_lines, units) for units in widths[1:]]
         sizes = [int(np.prod(shape)) for shape in shapes]
         ends = np.cumsum(sizes)

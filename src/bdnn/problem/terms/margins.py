@@ -17,9 +17,8 @@ from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.problem import Problem
-from bdnn.problem.terms.base import AbstractTerm, Builder
-from bdnn.problem.terms.ties import Ties
-from bdnn.program import interleave
+from bdnn.problem.terms.base import AbstractTerm
+from bdnn.problem.terms.builder import Builder, LeastValues
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +40,7 @@ class Margins(AbstractTerm):
     wanted: float
 
     is_price: ClassVar[bool] = True
+    sees_samples: ClassVar[bool] = True
 
     def invalidates(self, architecture: Architecture) -> frozenset[str]:
         """Outputs pay on both sides, and a pair pays twice."""
@@ -48,16 +48,10 @@ class Margins(AbstractTerm):
 
     def refusal(self, architecture: Architecture) -> str | None:
         """Only classes have a right side."""
-        other = [rule for rule in architecture.activations if not rule.is_step]
         if architecture.output != "step":
             return (
                 "the margin terms of Regularizer are about classes, which a regressor has none "
                 "of: leave them out."
-            )
-        if other:
-            return (
-                "the margin terms of Regularizer cannot be combined with activation "
-                f"'{other[0].name}': use activation='step'."
             )
         return None
 
@@ -82,30 +76,17 @@ class Margins(AbstractTerm):
         """In another unit; sums over samples have it already."""
         return replace(self, maximal=self.maximal * factor)
 
-    def block(self, builder: Builder) -> Ties:
+    def block(self, builder: Builder) -> LeastValues:
         """Add what outputs lack."""
-        program, loss, ties = builder.program, builder.problem.loss, Ties()
-        layer = builder.layers[-1]
-        terms, values = builder.scores()
-        bounds = layer.bounds
-        factor = 2.0 if bounds.exact else 1.0
-        wanted = factor * self.wanted / bounds.unit
-        shape = (*loss.label_weight.shape, max(terms.shape[-1], values.shape[-1]))
-        columns = np.broadcast_to(terms, shape)
-        weights = factor * np.broadcast_to(values, shape)
-        constant = 0.0
-        if layer.t is not None:
-            t = np.broadcast_to(layer.t.reshape(1, -1, 1), (*shape[:2], 1))
-            columns = interleave(columns, t)
-            weights = np.concatenate([weights, np.full(t.shape, -factor)], axis=-1)
-            constant = factor * bounds.margin / 2
-        reach = np.abs(np.stack([bounds.lowest, bounds.highest])).max(initial=0.0)
-        most = float(np.ceil(wanted + factor * (reach + max(map(abs, bounds.threshold)) + 1)))
-        whole = bounds.exact and wanted == np.rint(wanted)
+        program, loss, ties = builder.program, builder.problem.loss, LeastValues([])
+        columns, weights, constant, scale, exact, reach = builder.scores()
+        wanted = self.wanted / scale
+        most = float(np.ceil(wanted + reach))
+        whole = exact and wanted == np.rint(wanted)
         worst = np.zeros(0, dtype=np.int64)
         if self.maximal:
             worst = program.add_variables("worst", (1,), upper=most, integer=whole)
-            program.minimise(worst, self.maximal * bounds.unit / factor)
+            program.minimise(worst, self.maximal * scale)
         sides = (("own", -1.0, loss.label_weight), ("other", 1.0, loss.cost_on))
         for name, sign, weight in sides:
             pairs = np.nonzero(weight)
@@ -117,7 +98,7 @@ class Margins(AbstractTerm):
             if self.saturated:
                 h = program.add_variables(f"lack_{name}", (len(least),), upper=most, integer=whole)
                 ties.add(program, f"lack_{name}", h, *row, least)
-                program.minimise(h, self.saturated * weight[pairs] * bounds.unit / factor)
+                program.minimise(h, self.saturated * weight[pairs] * scale)
         return ties
 
     def claim(self) -> dict[str, Any]:

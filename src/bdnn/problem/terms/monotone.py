@@ -21,7 +21,8 @@ from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.network import Network
 from bdnn.problem.limits import WeightLimits
 from bdnn.problem.problem import Problem
-from bdnn.problem.terms.base import AbstractTerm, Block, Builder, Draw, LayerColumns
+from bdnn.problem.terms.base import AbstractTerm, Draw
+from bdnn.problem.terms.builder import Block, Builder, LayerColumns
 from bdnn.problem.terms.context import AbstractConstraint, Context
 from bdnn.program import IndexArray, Program
 
@@ -151,7 +152,7 @@ class PathSigns(AbstractTerm):
 
 
 @dataclass(frozen=True, eq=False)
-class _Paths:
+class _Paths(Block):
     feature: int
     layers: Sequence[LayerColumns]
     rises: list[IndexArray]

@@ -1,4 +1,4 @@
-"""Prices on the size of weights and thresholds (paper, introduction: regularizers).
+"""Prices on the size of weights and thresholds, and regularizers (paper, introduction).
 
     abs:      a >= w,  a >= -w                            price l1
     square:   q >= (2 i + 1) a - i (i + 1),  i = 0..P-1    price l2, exact for integers
@@ -15,12 +15,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bdnn.errors import ModelError
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.problem import Problem
-from bdnn.problem.terms.base import AbstractTerm, Builder, LayerColumns
-from bdnn.problem.terms.ties import Ties
+from bdnn.problem.terms.base import AbstractTerm
+from bdnn.problem.terms.builder import Block, Builder, Form, LayerColumns, LeastValues
+from bdnn.problem.terms.context import AbstractConstraint, Context, amount
+from bdnn.problem.terms.margins import Margins
 from bdnn.program import IndexArray, Program
 
 
@@ -38,16 +41,6 @@ class Norms(AbstractTerm):
         """A pair of outputs pays twice."""
         return frozenset({"one_output"})
 
-    def refusal(self, architecture: Architecture) -> str | None:
-        """Several thresholds of a unit have no size of their own."""
-        other = [rule for rule in architecture.activations if rule.n_thresholds > 1]
-        if not (self.biases and other):
-            return None
-        return (
-            f"Regularizer(biases=True) cannot be combined with activation '{other[0].name}': use "
-            "activation='step'."
-        )
-
     @property
     def scale_dependent(self) -> bool:
         """Sizes scale."""
@@ -60,13 +53,14 @@ class Norms(AbstractTerm):
 
     def price(self, network: Network, problem: Problem[Any]) -> float:
         """Add up sizes."""
-        total = sum(self._of(W) for W in network.weights)
+        total = sum(self.of(W) for W in network.weights)
         if self.biases:
             shared = network.architecture.thresholds == "layer"
-            total += sum(self._of(t[:1] if shared else t) for t in network.thresholds)
+            total += sum(self.of(t[:1] if shared else t) for t in network.thresholds)
         return total
 
-    def _of(self, values: FloatArray) -> float:
+    def of(self, values: FloatArray) -> float:
+        """What numbers cost."""
         return self.l1 * float(np.abs(values).sum()) + self.l2 * float((values**2).sum())
 
     def weight_price(self, size: FloatArray) -> FloatArray:
@@ -80,10 +74,11 @@ class Norms(AbstractTerm):
     def block(self, builder: Builder) -> _Sizes:
         """Add sizes and their prices."""
         block = _Sizes(self)
-        for layer in builder.layers:
+        shared = builder.problem.architecture.thresholds == "layer"
+        for k, layer in enumerate(builder.layers):
             block.add_weights(builder.program, layer)
-            if self.biases and layer.t is not None:
-                block.add_biases(builder.program, layer)
+            if self.biases:
+                block.add_biases(builder.program, layer.number, builder.thresholds(k), shared)
         return block
 
     def claim(self) -> dict[str, Any]:
@@ -92,11 +87,11 @@ class Norms(AbstractTerm):
 
 
 @dataclass(frozen=True, eq=False)
-class _Sizes:
+class _Sizes(Block):
     term: Norms
     sizes: list[tuple[IndexArray, IndexArray]] = field(default_factory=list)
     squares: list[tuple[IndexArray, IndexArray]] = field(default_factory=list)
-    ties: Ties = field(default_factory=Ties)
+    sizes_of_biases: LeastValues = field(default_factory=lambda: LeastValues([]))
 
     def add_weights(self, program: Program, layer: LayerColumns) -> None:
         l1, l2 = self.term.l1, self.term.l2
@@ -125,34 +120,88 @@ class _Sizes:
             self.squares.append((q, layer.W))
             program.minimise(q, l2)
 
-    def add_biases(self, program: Program, layer: LayerColumns) -> None:
-        assert layer.t is not None
-        t = layer.t.ravel()
-        t = t[:1] if layer.kind == "layer" else t
-        bounds, (l1, l2) = layer.bounds, (self.term.l1, self.term.l2)
+    def add_biases(self, program: Program, number: int, form: Form, shared: bool) -> None:
+        l1, l2 = self.term.l1, self.term.l2
+        columns = form.columns[:1] if shared else form.columns
+        t, shape = columns.reshape(-1), columns.shape[:-1]
+        factor, constant = (
+            np.broadcast_to(part, shape).ravel()
+            for part in (form.coefficients[..., 0], form.constant)
+        )
+        if not factor.any():
+            values = form.scale * constant
+            program.offset += self.term.of(values)
+            return
         if l1:
-            # Twice the threshold is a whole number where sums are.
-            factor = 2.0 if bounds.exact else 1.0
-            most = factor * (max(map(abs, bounds.threshold)) + bounds.margin)
-            name = f"bias{layer.number}"
-            c = program.add_variables(name, t.shape, upper=most, integer=bounds.exact)
+            name = f"bias{number}"
+            c = program.add_variables(name, t.shape, upper=form.reach, integer=form.whole)
             for sign in (-1.0, 1.0):
-                coefficients = np.full((len(t), 1), sign * factor)
-                constant = np.full(len(t), -sign * factor * bounds.margin / 2)
-                self.ties.add(program, name, c, t[:, None], coefficients, constant)
-            program.minimise(c, l1 * bounds.unit / factor)
+                signed = (sign * factor[:, None], sign * constant)
+                self.sizes_of_biases.add(program, name, c, t[:, None], *signed)
+            program.minimise(c, l1 * form.scale)
         if l2:
-            price = l2 * bounds.unit**2
-            program.minimise(t, price, quadratic=True)
-            program.minimise(t, -price * bounds.margin)
-            program.offset += price * len(t) * bounds.margin**2 / 4
-
-    def read(self, x: FloatArray, weights: list[FloatArray]) -> None:
-        pass
+            price = l2 * form.scale**2
+            program.minimise(t, price * factor**2, quadratic=True)
+            program.minimise(t, 2 * price * factor * constant)
+            program.offset += float(price * (constant**2).sum())
 
     def lift(self, x: FloatArray) -> bool:
         for columns, W in self.sizes:
             x[columns] = np.abs(x[W])
         for columns, W in self.squares:
             x[columns] = x[W] ** 2
-        return self.ties.lift(x)
+        return self.sizes_of_biases.lift(x)
+
+
+@dataclass(frozen=True, eq=False)
+class Regularizer(AbstractConstraint):
+    """Prices on the size of weights and on margins that are too small.
+
+    Training minimises ``loss + l1 sum |w| + l2 sum w^2 + saturated_margin sum_il h_il +
+    max_margin max_il h_il``, where h_il is what output l of sample i lacks to the wanted margin on
+    the right side of its threshold.
+
+    Parameters
+    ----------
+    l1, l2 : float
+    biases : bool
+        Whether ``l1`` and ``l2`` count thresholds too.
+    saturated_margin : float
+        Price of what all outputs lack together; nothing is gained beyond the wanted margin.
+    max_margin : float
+        Price of what the worst output lacks: the largest smallest margin.
+    wanted_margin : float
+        In units of weights.
+    """
+
+    l1: float = 0.0
+    l2: float = 0.0
+    biases: bool = False
+    saturated_margin: float = 0.0
+    max_margin: float = 0.0
+    wanted_margin: float = 1.0
+
+    def resolve(self, context: Context) -> list[AbstractTerm]:
+        """Check the prices and make terms of those that are not 0."""
+        for name in ("l1", "l2", "saturated_margin", "max_margin"):
+            amount(getattr(self, name), f"regularizer: {name}")
+        if not isinstance(self.biases, bool):
+            raise ModelError(
+                f"regularizer: biases must be True or False, got {self.biases!r}: choose one."
+            )
+        wanted = amount(self.wanted_margin, "regularizer: wanted_margin")
+        if self.biases and not (self.l1 or self.l2):
+            raise ModelError("regularizer: biases=True is for l1 or l2, got neither: give one.")
+        has_margin = bool(self.saturated_margin or self.max_margin)
+        if wanted != 1.0 and not has_margin:
+            raise ModelError(
+                f"regularizer: wanted_margin={wanted:g} is for saturated_margin or max_margin, got "
+                "neither: give one."
+            )
+        terms: list[AbstractTerm] = []
+        if self.l1 or self.l2:
+            terms.append(Norms("the regularizer", self.l1, self.l2, self.biases))
+        if has_margin:
+            lack = self.saturated_margin, self.max_margin
+            terms.append(Margins("the regularizer", *lack, wanted))
+        return terms

@@ -15,9 +15,10 @@ from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.problem import Problem
-from bdnn.problem.terms.base import AbstractTerm, Builder, OutputRows
+from bdnn.problem.terms.base import AbstractTerm, OutputRows
+from bdnn.problem.terms.builder import Builder
 from bdnn.problem.terms.context import AbstractConstraint, Context
-from bdnn.program import IndexArray, Program
+from bdnn.program import IndexArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,8 @@ class OutputTerm(AbstractTerm):
     upper: FloatArray
     decided: NDArray[np.integer]
     promised: dict[str, Any]
+
+    sees_samples: ClassVar[bool] = True
 
     def invalidates(self, architecture: Architecture) -> frozenset[str]:
         """Outputs must mean what they say on both sides, also where the loss lets them be."""
@@ -112,39 +115,17 @@ class OutputTerm(AbstractTerm):
 
     def block(self, builder: Builder) -> None:
         """Add the rows."""
-        program, last = builder.program, len(builder.layers) - 1
-        u = builder.activations(last)
-        lower, upper, A = self.lower, self.upper, self.A
-        number = builder.number
-        if u.shape[1] < builder.problem.architecture.n_outputs:
-            # The first output is what the second is not: z_0 = 1 - z_1.
-            first, second = A[:, 0::2], A[:, 1::2]
-            constant = np.asarray(first.sum(axis=1)).ravel()
-            lower, upper, A = lower - constant, upper - constant, csr_array(second - first)
-        elif self.decided.size:
-            program.add_rows(f"decided_{number}", u[self.decided], 1.0, lower=1.0, upper=1.0)
-        add_matrix(program, f"outputs_{number}", A, u.ravel(), lower, upper)
+        z = builder.activations(len(builder.layers) - 1)
+        is_single = len(builder.layers[-1].W) < builder.problem.architecture.n_outputs
+        if self.decided.size and not is_single:
+            u, name = z.columns[self.decided, :, 0], f"decided_{builder.number}"
+            builder.program.add_rows(name, u, 1.0, lower=1.0, upper=1.0)
+        name = f"outputs_{builder.number}"
+        builder.add_matrix(name, self.A, [z], self.lower, self.upper)
 
     def claim(self) -> dict[str, Any]:
         """Say it of the training samples."""
         return self.promised
-
-
-def add_matrix(
-    program: Program,
-    name: str,
-    A: csr_array,
-    columns: IndexArray,
-    lower: FloatArray,
-    upper: FloatArray,
-) -> None:
-    """Add rows of a sparse matrix over the given columns; short rows are filled up with zeros."""
-    counts = np.diff(A.indptr)
-    width = max(1, int(counts.max(initial=1)))
-    terms, values = np.zeros((A.shape[0], width), dtype=np.int64), np.zeros((A.shape[0], width))
-    filled = np.arange(width) < counts[:, None]
-    terms[filled], values[filled] = columns[A.indices], A.data
-    program.add_rows(name, terms, values, lower=lower, upper=upper)
 
 
 def line_places(lines: NDArray[np.integer], per_line: int) -> IndexArray:

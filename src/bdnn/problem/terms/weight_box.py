@@ -14,7 +14,8 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.limits import WeightLimits
 from bdnn.problem.problem import Problem
-from bdnn.problem.terms.base import AbstractTerm, Block, Builder, LayerColumns
+from bdnn.problem.terms.base import AbstractTerm
+from bdnn.problem.terms.builder import Block, Builder, LayerColumns
 from bdnn.problem.terms.context import AbstractConstraint, Context, whole
 
 
@@ -80,7 +81,7 @@ class WeightBox(AbstractTerm):
 
 
 @dataclass(frozen=True, eq=False)
-class _BoundedWeights:
+class _BoundedWeights(Block):
     term: WeightBox
     layer: LayerColumns
 
@@ -89,9 +90,6 @@ class _BoundedWeights:
         if not self.layer.weights.integer:
             units = len(W)
             weights[self.term.layer] = np.clip(W, self.term.low[-units:], self.term.high[-units:])
-
-    def lift(self, x: FloatArray) -> bool:
-        return True
 
 
 def check_boxes(architecture: Architecture, terms: Sequence[AbstractTerm]) -> None:

@@ -17,6 +17,27 @@ PER_UNIT, PER_LAYER, NO_THRESHOLD = 0, 1, 2
 THRESHOLD_CODES = {"neuron": PER_UNIT, "layer": PER_LAYER, "zero": NO_THRESHOLD}
 
 
+class Targets(NamedTuple):
+    """Numbers that identity outputs should give; all arrays are empty where outputs are steps.
+
+    Parameters
+    ----------
+    first : array of shape (n_inputs + 1,)
+        Input ``i`` owns the rows ``first[i]:first[i + 1]``.
+    values : array of shape (outputs, rows)
+    weight : array of shape (rows,)
+    price : array of shape (outputs,)
+    is_squared : bool
+        Whether errors are squared; otherwise their size counts.
+    """
+
+    first: IntArray
+    values: FloatArray
+    weight: FloatArray
+    price: FloatArray
+    is_squared: bool
+
+
 class Arrays(NamedTuple):
     """A network and its values on all inputs: one line per unit, one column per input.
 
@@ -46,6 +67,8 @@ class Arrays(NamedTuple):
     threshold_kind : code
     goal : array
         Weights of loss, error and hinge, the wanted margin, and whether ties go to the first class.
+    targets : Targets
+        What makes the cost instead of on, off, mass and goal, where outputs are numbers.
     """
 
     inputs: FloatArray
@@ -65,6 +88,7 @@ class Arrays(NamedTuple):
     value_at: IntArray
     threshold_kind: int
     goal: FloatArray
+    targets: Targets
 
 
 class Levels(NamedTuple):

@@ -41,41 +41,36 @@ if COMPILED or TYPE_CHECKING:
         combine,
         level_merit,
         line_search,
-        merit_of,
         ordered_search,
         threshold_search,
         value_search,
     )
     from bdnn.search.kernels.split import best_split, set_gain
 else:
-    from bdnn.search.kernels.elementwise_reference import (
+    from bdnn.search.kernels.reference import (
         add_scaled,
         assign,
+        best_split,
         bracket,
+        combine,
+        commit,
         divide,
         fill,
-        largest_of,
-        shift_by,
-        total_of,
-    )
-    from bdnn.search.kernels.forward_reference import (
-        commit,
         input_line,
-        output_costs,
-        refresh,
-        switch,
-        unit_task,
-    )
-    from bdnn.search.kernels.line_reference import (
-        combine,
+        largest_of,
         level_merit,
         line_search,
-        merit_of,
         ordered_search,
+        output_costs,
+        refresh,
+        set_gain,
+        shift_by,
+        switch,
         threshold_search,
+        total_of,
+        unit_task,
         value_search,
     )
-    from bdnn.search.kernels.split_reference import best_split, set_gain
 
     def compiled(function: Function) -> Function:
         """Leave a function of the search as it is."""
@@ -97,7 +92,6 @@ __all__ = [
     "largest_of",
     "level_merit",
     "line_search",
-    "merit_of",
     "ordered_search",
     "output_costs",
     "refresh",

@@ -19,13 +19,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdnn.network.activation import BoolArray, FloatArray
-from bdnn.search.kernels.arrays import IntArray
-from bdnn.search.kernels.backend import compiled, merit_of, threshold_search
+from bdnn.search.kernels.arrays import IntArray, MoveLimits
+from bdnn.search.kernels.backend import assign, compiled, fill, level_merit, threshold_search
+from bdnn.search.moves.anneal import REACH, accepts, proposal
 from bdnn.search.moves.improve import shuffled
+from bdnn.search.moves.unit import nonzeros, room_of
 
 BOX, MAXIMUM, EUCLIDEAN = 0, 1, 2
-# Continuous weights and thresholds of outputs move by up to this much at once.
-_REACH = 0.5
+# Share of the proposals of continuous weights that take one out: sums then move less in a ball.
+_ZEROS = 0.2
 
 
 class Worst(NamedTuple):
@@ -42,8 +44,13 @@ class Worst(NamedTuple):
         Euclidean length.
     label : array of shape (n_samples,)
     mass : array of shape (n_samples,)
-    W, t, V, T : arrays
-        Weights and thresholds of the hidden layer and of the outputs.
+    weights, weight_at : arrays
+        Weights of the hidden layer and then of the outputs, and where each begin.
+    limits : MoveLimits
+    W, V : arrays of shape (n_hidden, n_features) and (n_outputs, n_hidden)
+        Views of the weights.
+    t, T : arrays
+        Thresholds of the hidden layer and of the outputs.
     lower, upper : arrays of shape (n_hidden, n_samples)
         Bounds of the hidden sums.
     lead : array of shape (n_samples, n_outputs)
@@ -63,9 +70,12 @@ class Worst(NamedTuple):
     norm: IntArray
     label: NDArray[np.int64]
     mass: FloatArray
+    weights: FloatArray
+    weight_at: IntArray
+    limits: MoveLimits
     W: FloatArray
-    t: FloatArray
     V: FloatArray
+    t: FloatArray
     T: FloatArray
     lower: FloatArray
     upper: FloatArray
@@ -77,15 +87,12 @@ class Worst(NamedTuple):
 
 
 @compiled
-def bound_sums(s: Worst, w: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
-    """Write the bounds of a unit's sums."""
-    n, m = s.low.shape
-    for i in range(m):
-        lower[i] = 0.0
-        upper[i] = 0.0
-    for k in range(n):
+def box_sums(s: Worst, w: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
+    """Write the bounds of a unit's sums over boxes."""
+    fill(lower, 0.0)
+    fill(upper, 0.0)
+    for k in range(len(w)):
         add_part(s, k, w[k], 1.0, lower, upper)
-    tighten(s, w, lower, upper)
 
 
 @compiled
@@ -136,7 +143,8 @@ def refresh_leads(s: Worst) -> float:
     units, m = s.lower.shape
     outputs = len(s.T)
     for j in range(units):
-        bound_sums(s, s.W[j], s.lower[j], s.upper[j])
+        box_sums(s, s.W[j], s.lower[j], s.upper[j])
+        tighten(s, s.W[j], s.lower[j], s.upper[j])
     for i in range(m):
         c = s.label[i]
         for o in range(outputs):
@@ -182,88 +190,53 @@ def sample_cost(s: Worst, i: int, j: int, reached: int) -> float:
 
 
 @compiled
-def propose(values: FloatArray, weight: float, rng: np.random.Generator) -> float:
-    """Another value for a weight."""
-    if len(values) == 0:
-        if rng.random() < 0.2:
-            return 0.0
-        return min(1.0, max(-1.0, weight + _REACH * (2.0 * rng.random() - 1.0)))
-    return float(values[int(rng.random() * len(values))])
-
-
-@compiled
-def accepts(rise: float, temperature: float, rng: np.random.Generator) -> bool:
-    """Whether a change of the cost is taken."""
-    return rise <= 0.0 or (temperature > 0.0 and rng.random() < np.exp(-rise / temperature))
-
-
-@compiled
 def anneal_unit(s: Worst, j: int, temperature: float, rng: np.random.Generator) -> None:
     """Propose a change of every weight of a hidden unit, each with the best threshold."""
     n, m = s.low.shape
     add_unit(s, j, -1.0)
-    gains = np.empty(2 * m)
+    gains = np.empty((1, 2 * m))
     for i in range(m):
-        none, one, both = (
-            sample_cost(s, i, j, 0),
-            sample_cost(s, i, j, 1),
-            sample_cost(s, i, j, 2),
-        )
-        gains[i] = none - one
-        gains[m + i] = one - both
-    columns, trial = np.empty(2 * m), np.empty(2 * m)
-    box, other = np.empty((2, m)), np.empty((2, m))
-    w = s.W[j].copy()
-    _write_box(s, w, box)
-    _write_columns(s, w, box, columns)
-    threshold = s.t[j]
-    merit = merit_of(columns, threshold, gains)
+        none, one = sample_cost(s, i, j, 0), sample_cost(s, i, j, 1)
+        gains[0, i] = none - one
+        gains[0, m + i] = one - sample_cost(s, i, j, 2)
+    # Upper bounds first, then lower ones: of boxes, and cut to the balls.
+    box, other = np.empty(2 * m), np.empty(2 * m)
+    columns = np.empty(2 * m)
+    at, w = j * n, s.W[j]
+    box_sums(s, w, box[m:], box[:m])
+    assign(columns, box)
+    tighten(s, w, columns[m:], columns[:m])
+    threshold = s.t[j : j + 1]
+    merit = level_merit(columns, threshold, gains)
+    spare = room_of(s.weights, s.weight_at, s.limits, 0, at, n) - nonzeros(s.weights, at, at + n)
     for k in shuffled(n + 1, rng):
-        old = w[k] if k < n else 0.0
-        value = propose(s.values, old, rng) if k < n else 0.0
-        if k < n and value == old:
-            continue
-        for i in range(m):
-            other[0, i] = box[0, i]
-            other[1, i] = box[1, i]
+        old, value = 0.0, 0.0
+        assign(other, box)
         if k < n:
-            add_part(s, k, old, -1.0, other[1], other[0])
-            add_part(s, k, value, 1.0, other[1], other[0])
+            old = w[k]
+            value = proposal(
+                s.values, old, s.limits.low[at + k], s.limits.high[at + k], _ZEROS, rng
+            )
+            if value == old or (old == 0.0 and spare <= 0):
+                continue
+            add_part(s, k, old, -1.0, other[m:], other[:m])
+            add_part(s, k, value, 1.0, other[m:], other[:m])
             w[k] = value
-        _write_columns(s, w, other, trial)
-        level, reached = threshold, merit_of(trial, threshold, gains)
+        assign(columns, other)
+        tighten(s, w, columns[m:], columns[:m])
+        level, reached = threshold[0], level_merit(columns, threshold, gains)
         if s.free[0]:
-            level, reached, _width = threshold_search(trial, gains, -np.inf, np.inf)
+            level, reached, _width = threshold_search(columns, gains[0], -np.inf, np.inf)
         if accepts(merit - reached, temperature, rng):
-            merit, threshold = reached, level
+            merit, threshold[0] = reached, level
             box, other = other, box
+            spare += (1 if old != 0.0 else 0) - (1 if value != 0.0 else 0)
         elif k < n:
             w[k] = old
     # Sums formed anew, in one order, are what the network will be judged by.
-    for k in range(n):
-        s.W[j, k] = w[k]
-    s.t[j] = threshold
-    bound_sums(s, s.W[j], s.lower[j], s.upper[j])
+    box_sums(s, w, s.lower[j], s.upper[j])
+    tighten(s, w, s.lower[j], s.upper[j])
     add_unit(s, j, 1.0)
-
-
-@compiled
-def _write_box(s: Worst, w: FloatArray, box: FloatArray) -> None:
-    for i in range(box.shape[1]):
-        box[0, i] = 0.0
-        box[1, i] = 0.0
-    for k in range(len(w)):
-        add_part(s, k, w[k], 1.0, box[1], box[0])
-
-
-@compiled
-def _write_columns(s: Worst, w: FloatArray, box: FloatArray, columns: FloatArray) -> None:
-    """Upper bounds first, then lower bounds, of the ball in the box."""
-    m = box.shape[1]
-    for i in range(m):
-        columns[i] = box[0, i]
-        columns[m + i] = box[1, i]
-    tighten(s, w, columns[m:], columns[:m])
 
 
 @compiled
@@ -272,20 +245,25 @@ def anneal_tops(s: Worst, temperature: float, rng: np.random.Generator) -> None:
     units, m = s.lower.shape
     outputs = len(s.T)
     total = total_cost(s)
-    kept = np.empty((m, outputs))
+    lead = s.lead.reshape(-1)
+    kept = np.empty(len(lead))
     for item in shuffled(outputs * (units + 1), rng):
         o, j = item // (units + 1), item % (units + 1)
         if j == units and not s.free[0]:
             continue
         old = s.T[o] if j == units else s.V[o, j]
-        new = old + _REACH * (1.0 if rng.random() < 0.5 else -1.0)
+        new = old + REACH * (1.0 if rng.random() < 0.5 else -1.0)
         if j < units:
-            new = propose(s.top_values, old, rng)
+            first = s.weight_at[1] + o * units
+            low, high = s.limits.low[first + j], s.limits.high[first + j]
+            new = proposal(s.top_values, old, low, high, _ZEROS, rng)
+            if old == 0.0 and new != 0.0:
+                room = room_of(s.weights, s.weight_at, s.limits, 1, first, units)
+                if room <= nonzeros(s.weights, first, first + units):
+                    continue
         if new == old:
             continue
-        for i in range(m):
-            for other in range(outputs):
-                kept[i, other] = s.lead[i, other]
+        assign(kept, lead)
         if j < units:
             add_unit(s, j, -1.0)
             s.V[o, j] = new
@@ -303,9 +281,7 @@ def anneal_tops(s: Worst, temperature: float, rng: np.random.Generator) -> None:
         if accepts(cost - total, temperature, rng):
             total = cost
             continue
-        for i in range(m):
-            for other in range(outputs):
-                s.lead[i, other] = kept[i, other]
+        assign(lead, kept)
         if j < units:
             s.V[o, j] = old
         else:

@@ -1,4 +1,4 @@
-"""Compiled loops over the entries of an array; ``elementwise_reference`` says the same in numpy.
+"""Compiled loops over the entries of an array; ``reference`` says the same in numpy.
 
 Array expressions would do, but numba takes seconds to compile each of them.
 """

@@ -1,4 +1,4 @@
-"""Compiled forward pass, flips and costs; ``forward_reference`` says the same in plain numpy.
+"""Compiled forward pass, flips and costs; ``reference`` says the same in plain numpy.
 
 Written as plain loops: that keeps compilation short, and the order of additions is the one of
 :class:`bdnn.Network`, so that sums formed anew agree with the network's to the last bit.
@@ -14,13 +14,32 @@ from __future__ import annotations
 import numpy as np
 
 from bdnn.network.activation import FloatArray
-from bdnn.search.kernels.arrays import Arrays, LevelArray, Levels
+from bdnn.search.kernels.arrays import Arrays, LevelArray, Levels, Targets
 from bdnn.search.kernels.compiled import compiled
+
+
+@compiled
+def _distance_costs(s: Arrays, r: Targets, shift: FloatArray, cost: FloatArray) -> None:
+    """Write what the distance of every input's values from its targets costs."""
+    outputs, m = shift.shape
+    for i in range(m):
+        cost[i] = 0.0
+    for o in range(outputs):
+        unit = s.unit_at[len(s.unit_at) - 2] + o
+        for i in range(m):
+            value = s.sums[unit, i] + shift[o, i] - s.thresholds[unit, 0]
+            for row in range(r.first[i], r.first[i + 1]):
+                error = abs(value - r.values[o, row])
+                error = error * error if r.is_squared else error
+                cost[i] += r.price[o] * r.weight[row] * error
 
 
 @compiled
 def output_costs(s: Arrays, shift: FloatArray, cost: FloatArray) -> None:
     """Write the cost of every input, the sums of the outputs being shifted."""
+    if len(s.targets.weight) > 0:
+        _distance_costs(s, s.targets, shift, cost)
+        return
     first = s.unit_at[len(s.unit_at) - 2]
     outputs, m = shift.shape
     classes = len(s.mass)

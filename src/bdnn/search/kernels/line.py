@@ -8,7 +8,7 @@ merit
 
 is constant between the breakpoints ``(threshold - a_i) / h_i``: sorting them and adding the jumps
 from left to right visits every value that ``f`` takes, see :mod:`bdnn.search.kernels.intervals`.
-``line_reference`` says the same in plain numpy.
+``reference`` says the same in plain numpy.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ import numpy as np
 
 from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.compiled import compiled
-from bdnn.search.kernels.intervals import best_interval
-from bdnn.search.kernels.sorting import sorted_order
+from bdnn.search.kernels.intervals import best_interval, sorted_order
 
 # An interval that no breakpoint bounds has no natural width; weights are of size one.
 _END_WIDTH = 1.0
@@ -148,16 +147,6 @@ def combine(H: FloatArray, w: FloatArray, offset: float) -> FloatArray:
             for i in range(m):
                 sums[i] += w[j] * H[j, i]
     return sums
-
-
-@compiled
-def merit_of(sums: FloatArray, threshold: float, gains: FloatArray) -> float:
-    """Merit of a unit: the gains of the inputs where it is on."""
-    total = 0.0
-    for i in range(len(sums)):
-        if sums[i] >= threshold:
-            total += gains[i]
-    return total
 
 
 @compiled

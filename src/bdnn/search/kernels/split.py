@@ -8,7 +8,7 @@ of weighted residuals, lowers the squared loss by
 over the weights ``a`` that are allowed; ``W`` is the weight of all inputs and the second factor is
 due to the bias, which follows (without a bias it is missing). Along a line in weight space inputs
 switch one after the other, so that sorting the breakpoints and adding up visits every set.
-``split_reference`` says the same in plain numpy.
+``reference`` says the same in plain numpy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 
 from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.compiled import compiled
-from bdnn.search.kernels.sorting import sorted_order
+from bdnn.search.kernels.intervals import sorted_order
 
 # Narrower intervals could be lost to rounding when the sums are formed anew.
 _SMALLEST_WIDTH = 1e-9

@@ -27,20 +27,29 @@ from bdnn.search.kernels.backend import (
     unit_task,
 )
 from bdnn.search.moves.improve import shuffled
-from bdnn.search.moves.room import layer_at, nonzeros, room_of
-from bdnn.search.moves.thresholds import best_thresholds, put
+from bdnn.search.moves.unit import best_thresholds, layer_at, nonzeros, put, room_of
 
 # Continuous weights and thresholds move by up to this much at once.
-_REACH = 0.5
+REACH = 0.5
 
 
 @compiled
-def _proposal(
-    values: FloatArray, weight: float, low: float, high: float, rng: np.random.Generator
+def proposal(
+    values: FloatArray,
+    weight: float,
+    low: float,
+    high: float,
+    zeros: float,
+    rng: np.random.Generator,
 ) -> float:
-    """Another value for a weight; in large sets half of the steps are short."""
+    """Another value for a weight; in large sets half of the steps are short.
+
+    Of continuous weights a share of ``zeros`` is proposed to vanish.
+    """
     if len(values) == 0:
-        value = min(1.0, max(-1.0, weight + _REACH * (2.0 * rng.random() - 1.0)))
+        if zeros > 0.0 and rng.random() < zeros:
+            return min(high, max(low, 0.0))
+        value = min(1.0, max(-1.0, weight + REACH * (2.0 * rng.random() - 1.0)))
         return min(high, max(low, value))
     value = float(values[int(rng.random() * len(values))])
     if rng.random() < 0.5 and len(values) > 3:
@@ -50,7 +59,7 @@ def _proposal(
 
 
 @compiled
-def _accepts(rise: float, temperature: float, rng: np.random.Generator) -> bool:
+def accepts(rise: float, temperature: float, rng: np.random.Generator) -> bool:
     """Decide on a move that raises the cost by so much."""
     return rise <= 0.0 or (temperature > 0.0 and rng.random() < np.exp(-rise / temperature))
 
@@ -103,18 +112,18 @@ def anneal_hidden(
                 low, high, old = limits.low[at + j], limits.high[at + j], s.weights[at + j]
                 if low == high:
                     continue
-                value = _proposal(values, old, low, high, rng)
+                value = proposal(values, old, low, high, 0.0, rng)
                 if old == 0.0 and value != 0.0 and spare <= 0:
                     continue
                 add_scaled(trial, value - old, H[j])
             elif is_free:
-                jump = 2.0 * _REACH * (2.0 * rng.random() - 1.0)
+                jump = 2.0 * REACH * (2.0 * rng.random() - 1.0)
                 if not _move(v, k, moved, j - n, jump):
                     continue
             else:
                 continue
             reached = level_merit(trial, moved, gains)
-            if _accepts(merit - reached, temperature, rng):
+            if accepts(merit - reached, temperature, rng):
                 merit = reached
                 assign(sums, trial)
                 put(v, thresholds, moved)
@@ -149,13 +158,13 @@ def anneal_outputs(
         if j == n:
             if not is_free:
                 continue
-            jump = 2.0 * _REACH * (2.0 * rng.random() - 1.0)
+            jump = 2.0 * REACH * (2.0 * rng.random() - 1.0)
             fill(shift[o], -jump)
         else:
             low, high, old = limits.low[at], limits.high[at], s.weights[at]
             if low == high:
                 continue
-            value = _proposal(values, old, low, high, rng)
+            value = proposal(values, old, low, high, 0.0, rng)
             jump = value - old
             # A weight that comes in needs room, which is counted where it is scarce.
             if old == 0.0 and value != 0.0:
@@ -170,7 +179,7 @@ def anneal_outputs(
             add_scaled(shift[o], jump, below)
         output_costs(s, shift, trial)
         cost = total_of(trial)
-        if _accepts(cost - total, temperature, rng):
+        if accepts(cost - total, temperature, rng):
             total = cost
             if j == n:
                 s.thresholds[unit, 0] += jump

@@ -25,8 +25,7 @@ from bdnn.search.kernels.backend import (
     shift_by,
     value_search,
 )
-from bdnn.search.moves.room import nonzeros
-from bdnn.search.moves.thresholds import best_thresholds, move_by, put, stacked
+from bdnn.search.moves.unit import best_thresholds, move_by, nonzeros, put, stacked
 
 _TOLERANCE = 1e-9
 # Up to this many values of a weight are each tried with their own best thresholds.

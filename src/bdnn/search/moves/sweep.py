@@ -22,8 +22,7 @@ from bdnn.search.kernels.backend import (
     unit_task,
 )
 from bdnn.search.moves.improve import improve_lines, improve_values
-from bdnn.search.moves.room import layer_at, nonzeros, room_of
-from bdnn.search.moves.thresholds import draw_thresholds, put
+from bdnn.search.moves.unit import draw_thresholds, layer_at, nonzeros, put, room_of
 
 # A relative difference of costs that is rounding.
 _TOLERANCE = 1e-9

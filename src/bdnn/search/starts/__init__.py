@@ -1,8 +1,14 @@
 """Networks to begin a search with."""
 
-from bdnn.search.starts.levels import as_levels, of_steps
-from bdnn.search.starts.separating import separating_start
-from bdnn.search.starts.simple import Start, StartName, linear_start, make_start, random_start
+from bdnn.search.embedding import as_levels, of_steps
+from bdnn.search.starts.simple import (
+    Start,
+    StartName,
+    linear_start,
+    make_start,
+    random_start,
+    separating_start,
+)
 from bdnn.search.starts.single_features import best_single_features
 from bdnn.search.starts.straight_through import straight_through
 

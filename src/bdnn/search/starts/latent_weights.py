@@ -22,8 +22,7 @@ from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.search.kernels.arrays import IntArray
 from bdnn.search.starts.noise import ClassNoise, RankNoise
-from bdnn.search.starts.output_thresholds import lower_outputs
-from bdnn.search.starts.simple import nearest_weights, random_start
+from bdnn.search.starts.simple import random_start
 
 _BATCH = 64
 _LARGEST_BATCH = 1024
@@ -127,7 +126,7 @@ class LatentWeights:
     def _gradients(self, rows: IntArray) -> list[FloatArray]:
         values, z = [self._moved(rows)], []
         weights = [
-            nearest_weights(V, kind) for V, kind in zip(self.latent, self.kinds, strict=True)
+            kind.nearest(V * kind.limit) for V, kind in zip(self.latent, self.kinds, strict=True)
         ]
         # The inputs are in units of the first layer's size already.
         sizes = [1.0, *self.sizes[1:]]
@@ -181,7 +180,7 @@ class LatentWeights:
         """Round the latent weights, and place the outputs' thresholds where the loss is least."""
         shape = self.problem.architecture
         weights = [
-            nearest_weights(V.astype(float), kind)
+            kind.nearest(V.astype(float) * kind.limit)
             for V, kind in zip(self.latent, self.kinds, strict=True)
         ]
         thresholds = [
@@ -200,7 +199,34 @@ class LatentWeights:
                 (-np.nextafter(thresholds[-1], -np.inf), thresholds[-1])
             )
         network = Network(shape, tuple(weights), tuple(thresholds))
-        return network if self.paired else lower_outputs(self.problem, network)
+        return network if self.paired else _lower_outputs(self.problem, network)
+
+
+def _lower_outputs(problem: Problem[OutputLoss], network: Network) -> Network:
+    """Shift all output thresholds alike to where the loss is least; the ranking of scores stays.
+
+    Cross entropy only sees differences of scores, the loss also sees which of them reach 0.
+    """
+    kind = problem.architecture.thresholds
+    if kind == "zero":
+        return network
+    scores = network.values(problem.inputs)
+    order = np.argsort(scores, axis=None)
+    levels = scores.ravel()[order]
+    gains = (problem.loss.cost_off - problem.loss.cost_on).ravel()[order]
+    # Entry p is the merit of switching on everything from position p upwards.
+    merits = np.concatenate((np.cumsum(gains[::-1])[::-1], [0.0]))
+    possible = np.concatenate(([True], levels[1:] > levels[:-1], [True]))
+    below = np.concatenate(([levels[0] - 1.0], levels))
+    above = np.concatenate((levels, [levels[-1] + 1.0]))
+    shifts = 0.5 * below + 0.5 * above
+    if kind == "layer" and not problem.architecture.weights[-1].integer:
+        possible &= np.abs(network.output_thresholds[0] + shifts) <= 1.0
+    if not possible.any():
+        return network
+    shift = shifts[np.argmax(np.where(possible, merits, -np.inf))]
+    thresholds = (*network.thresholds[:-1], network.thresholds[-1] + shift)
+    return Network(network.architecture, network.weights, thresholds)
 
 
 def box(z: FloatArray) -> FloatArray:
@@ -217,7 +243,7 @@ def _typical_sizes(
     inputs: FloatArray, latent: list[FloatArray], kinds: tuple[WeightSet, ...]
 ) -> list[float]:
     """Spread of the pre-activations of every layer, which gradients are scaled by."""
-    sums = weighted_sums(inputs[:2000], nearest_weights(latent[0], kinds[0]))
+    sums = weighted_sums(inputs[:2000], kinds[0].nearest(latent[0] * kinds[0].limit))
     sizes = [max(float(sums.std()), 1e-12)]
     for W, kind in zip(latent[1:], kinds[1:], strict=True):
         sizes.append(_SOFTNESS * kind.limit * float(np.sqrt(W.shape[1])))

@@ -8,19 +8,21 @@ import numpy as np
 
 from bdnn.clock import Slot
 from bdnn.errors import ModelError
-from bdnn.network.activation import FloatArray, weighted_sums
-from bdnn.network.architecture import WeightSet
+from bdnn.network.activation import BoolArray, FloatArray, weighted_sums
+from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
+from bdnn.search.embedding import as_levels, of_steps
 from bdnn.search.kernels.arrays import IntArray
-from bdnn.search.starts.levels import as_levels, of_steps, random_levels
 
 StartName = Literal["random", "linear", "straight_through"]
 Start = Network | StartName
 
 # Share of the weights that are zero in random integer units.
 _ZEROS = 1.0 / 3.0
+# Numbers in the inputs beyond which least squares are no longer a matter of milliseconds.
+_LARGEST_TABLE = 1_000_000
 
 
 def make_start(
@@ -52,7 +54,7 @@ def random_start(problem: Problem[OutputLoss], rng: np.random.Generator) -> Netw
     """Draw every unit at random, its plane between two inputs of different classes."""
     shape = problem.architecture
     if shape.has_levels:
-        return random_levels(random_start(of_steps(problem), rng), problem, rng)
+        return _random_levels(random_start(of_steps(problem), rng), problem, rng)
     weights: list[FloatArray] = []
     thresholds: list[FloatArray] = []
     widths = shape.widths
@@ -91,10 +93,90 @@ def linear_start(problem: Problem[OutputLoss], rng: np.random.Generator) -> Netw
         plane = np.linalg.lstsq(design, wanted * root, rcond=None)[0] if len(rows) else 0.0 * X[0]
         largest = np.abs(plane[:-1]).max(initial=0.0)
         if largest > 0.0:
-            W[j] = nearest_weights(plane[:-1] / largest, shape.weights[0])
+            W[j] = _nearest(plane[:-1] / largest, shape.weights[0])
             if shape.thresholds == "neuron":
                 t[j] = np.median(weighted_sums(X, W[j : j + 1]))
     return Network(shape, (W, *network.weights[1:]), (t, *network.thresholds[1:]))
+
+
+def separating_start(problem: Problem[OutputLoss]) -> Network | None:
+    """Put every class on one side of a least-squares plane of its own.
+
+    With more features than samples that is a network without errors. None where the architecture
+    is not one hidden layer with a unit per class and weights that can be zero.
+    """
+    shape, X = problem.architecture, problem.inputs
+    n_classes = shape.n_outputs
+    if (
+        len(shape.hidden) != 1
+        or shape.has_levels
+        or shape.hidden[0] < n_classes
+        or not all(kind.zero for kind in shape.weights)
+        or not 0 < X.size <= _LARGEST_TABLE
+    ):
+        return None
+    wanted = np.where(problem.loss.label_weight > problem.loss.cost_on, 1.0, -1.0)
+    has_biases = shape.thresholds == "neuron"
+    design = np.column_stack([X, np.ones(len(X))]) if has_biases else X
+    planes = np.linalg.lstsq(design, wanted, rcond=None)[0].T
+    size = np.maximum(np.abs(planes[:, : X.shape[1]]).max(axis=1, keepdims=True), 1e-300)
+    W = np.zeros((shape.hidden[0], X.shape[1]))
+    W[:n_classes] = _nearest(planes[:, : X.shape[1]] / size, shape.weights[0])
+    V = np.eye(n_classes, shape.hidden[0])
+    t, T = np.zeros(len(W)), np.zeros(n_classes)
+    if has_biases:
+        t[:n_classes] = _between(weighted_sums(X, W[:n_classes]), wanted > 0)
+    if shape.thresholds == "zero":
+        # An output at threshold 0 is on unless something speaks against it.
+        W[:n_classes], V = -W[:n_classes], -V
+    else:
+        T[:] = 0.5
+    return Network(shape, (W, V * shape.weights[1].limit), (t, T))
+
+
+def _between(sums: FloatArray, above: BoolArray) -> FloatArray:
+    """Half-way between the sums that should be above a threshold and those below."""
+    least = np.where(above, sums, np.inf).min(axis=0)
+    most = np.where(above, -np.inf, sums).max(axis=0)
+    # A class that is everywhere or nowhere has sums on one side only.
+    least = np.where(np.isinf(least), most + 1.0, least)
+    most = np.where(np.isinf(most), least - 1.0, most)
+    return np.asarray(0.5 * (least + most))
+
+
+def _random_levels(
+    network: Network, problem: Problem[OutputLoss], rng: np.random.Generator
+) -> Network:
+    """Give the weights of a network of steps thresholds at random sums of the problem's inputs."""
+    shape = problem.architecture
+    values, thresholds = problem.inputs, []
+    for k in range(len(shape.hidden)):
+        rule, W = shape.activation_of(k), network.weights[k]
+        sums = weighted_sums(values, W)
+        thresholds.append(drawn_thresholds(sums, shape, k, rng))
+        values = rule(sums, thresholds[-1]).astype(float)
+    outputs = network.thresholds[-1]
+    if shape.thresholds == "neuron":
+        outputs = np.median(weighted_sums(values, network.weights[-1]), axis=0)[:, None]
+    return Network(shape, network.weights, (*thresholds, outputs))
+
+
+def drawn_thresholds(
+    sums: FloatArray, shape: Architecture, k: int, rng: np.random.Generator
+) -> FloatArray:
+    """Thresholds of layer ``k`` at random sums of shape (n_inputs, units)."""
+    rule, units = shape.activation_of(k), sums.shape[1]
+    if shape.thresholds == "zero":
+        return np.tile(rule.offsets, (units, 1))
+    rows = rng.integers(len(sums), size=(2, units, rule.n_thresholds))
+    drawn = np.sort(0.5 * sums[rows, np.arange(units)[:, None]].sum(axis=0), axis=1)
+    if rule.thresholds is not None:
+        drawn = drawn[:, :1] + (rule.offsets - rule.offsets[0])
+    if shape.thresholds == "layer":
+        if not shape.weights[k].integer and rule.thresholds is None:
+            drawn = np.clip(drawn, -1.0, 1.0)
+        drawn = np.tile(drawn[0], (units, 1))
+    return np.asarray(drawn)
 
 
 def _random_weights(size: tuple[int, int], kind: WeightSet, rng: np.random.Generator) -> FloatArray:
@@ -121,11 +203,6 @@ def _opposite_pairs(
     return one, two
 
 
-def nearest_weights(weights: FloatArray, kind: WeightSet) -> FloatArray:
-    """Nearest weights of a set to weights in [-1, 1]."""
-    if not kind.integer:
-        return np.clip(weights, -1.0, 1.0)
-    scaled = weights * kind.limit
-    if not kind.zero:  # the set {-1, 1}
-        return np.where(scaled > 0.0, 1.0, -1.0).astype(weights.dtype)
-    return np.rint(np.clip(scaled, -kind.limit, kind.limit))
+def _nearest(shares: FloatArray, kind: WeightSet) -> FloatArray:
+    """Nearest weights of a set to shares of its largest one."""
+    return kind.nearest(shares * kind.limit)

@@ -9,8 +9,8 @@ from bdnn.errors import ModelError
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
+from bdnn.search.embedding import as_levels, of_steps
 from bdnn.search.starts.latent_weights import LatentWeights, box, with_tails
-from bdnn.search.starts.levels import as_levels, of_steps
 from bdnn.search.starts.single_features import allows_single_features, single_feature_start
 
 
@@ -55,24 +55,13 @@ def straight_through(
     """
     if problem.architecture.n_outputs == 1 or len(problem.inputs) == 0:
         return problem.constant_network()
-    if problem.architecture.has_levels:
-        shape = problem.architecture
+    shape = problem.architecture
+    if shape.has_levels:
         if start is not None:
             raise ModelError(
                 f"start must be None for units of several values, got {start!r}: leave it out."
             )
-        steps = straight_through(
-            of_steps(problem),
-            rng=rng,
-            slot=slot,
-            epochs=epochs,
-            learning_rate=learning_rate,
-            jitter=jitter,
-            drift=drift,
-            smoothing=smoothing,
-            has_tails=has_tails,
-        )
-        return as_levels(steps, shape)
+        problem = of_steps(problem)
     seconds = max(slot.remaining, 1e-3)
     can_be_single = problem.architecture.hidden and allows_single_features(problem.architecture)
     if start is None and single_features and can_be_single:
@@ -92,4 +81,5 @@ def straight_through(
         is_timed = is_timed or used > 1.5 * (epoch + 1) / epochs
         if slot.is_over():
             break
-    return trainer.network()
+    network = trainer.network()
+    return as_levels(network, shape) if shape.has_levels else network

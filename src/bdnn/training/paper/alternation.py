@@ -1,345 +1,303 @@
-"""Problems H1 and H2 of Algorithm 1: every second layer is free, the others stay.
+"""Layers in turn (Algorithm 1): every start alternates over H1 and H2 until a round brings nothing.
 
-Two ways to solve them. As programs, one per free layer, see :mod:`bdnn.mip.free_layer`; and
-by exact one-unit moves on the units of the free layers, which is a proof too where the loss meets a
-bound of the subproblem. The moves let the activations of all layers follow, so that they see more
-than the programs do, and none of them raises the loss. They know nothing of perturbations: where
-first-layer activations must hold in balls, thresholds are settled after them.
+Starts run beside each other, and what they end with does not depend on which of them was faster.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import math
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from bdnn.clock import Slot
-from bdnn.mip.free_layer import FreeLayer
-from bdnn.mip.model import DEFAULT_EPS
-from bdnn.mip.repair import repair_layer
-from bdnn.mip.robust import Robust
+from bdnn.mip import DEFAULT_EPS, Robust
 from bdnn.network.activation import BoolArray
 from bdnn.network.network import Network
+from bdnn.parallel import run_tasks
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
-from bdnn.program import IndexArray
-from bdnn.search.kernels.arrays import PER_LAYER
-from bdnn.search.state import SearchState
+from bdnn.search.descent import descend
+from bdnn.search.loading import wait_until_ready
+from bdnn.search.starts import make_start, random_start
+from bdnn.search.walk import search_within, with_allowed_weights
 from bdnn.solvers.base import AbstractSolver
-from bdnn.solvers.registry import choose_solver, get_solver
-from bdnn.solvers.result import Limits, SolveResult, Termination
-from bdnn.training.robust import settled
+from bdnn.solvers.registry import get_solver
+from bdnn.training.paper.construction import robust_start
+from bdnn.training.paper.halves import Freed, HalfSolution, Halves, Neighbourhood, free_layers
+from bdnn.training.paper.programs import HalfPrograms
+from bdnn.training.run import Run
 
-# A share to be drawn at random, or numbers.
-Freed = float | Sequence[int]
+Subproblems = Literal["auto", "mip", "search"]
+LocalStart = Literal["random", "search"]
 
-# Sweeps without gain after which the moves have reached their minimum; plateaus need a few.
-_QUIET_SWEEPS = 12
-# Passes over a unit's weights and random directions per pass, as in the search.
-_PASSES, _EXTRA = 3, 8
-_CALL_WORK = 4_000_000
-
-
-def free_layers(half: int, n_layers: int) -> tuple[int, ...]:
-    """Numbers of the layers, from 0, that H1 (the odd ones, counted from 1) or H2 sets free."""
-    return tuple(range(half - 1, n_layers, 2))
-
-
-@dataclass(frozen=True)
-class HalfSolution:
-    """The end of a subproblem.
-
-    Parameters
-    ----------
-    network : Network
-        Of no larger loss than the one before.
-    bound : float
-        No choice of the free part has a smaller loss.
-    status : str
-        ``optimal``, ``local`` (no move helps), ``time limit``, ``infeasible``, ...
-    solved_by : str
-        ``search`` or the solver.
-    """
-
-    network: Network
-    bound: float
-    status: str
-    solved_by: str
+# Share of what is left of the time that one subproblem may take as programs.
+_SHARE = 0.4
+# Sweeps of a search that only makes a start, and its share of the time.
+_START_SWEEPS, _START_SHARE = 64, 0.5
+# Starts beyond those that were asked for, where these led to no network at all.
+_MOST_FURTHER = 100
+# Products beyond which no solver improves on the moves in seconds.
+_LARGEST_PROGRAM = 40_000
+# What building the program of a whole network takes, and handing parts of it to a solver again and
+# again.
+_PRODUCTS_PER_SECOND = 50_000
+# Seconds after which a solver that does not improve on the moves gives way, where moves ran first.
+_SECOND_OPINION = 5.0
 
 
 @dataclass(frozen=True)
-class Neighbourhood:
-    """Which units of the free layers and which samples' activations a subproblem frees.
+class Alternate:
+    """Optimise odd and even layers in turn, from several starts.
 
     Parameters
     ----------
-    units : tuple of arrays of bool, one per layer
-    samples : array of bool or None
-        None frees those of all samples.
-    """
-
-    units: tuple[BoolArray, ...]
-    samples: BoolArray | None = None
-
-    @classmethod
-    def draw(
-        cls, problem: Problem[OutputLoss], units: Freed, samples: Freed, rng: np.random.Generator
-    ) -> Neighbourhood:
-        """Free hidden units and samples: those of given numbers, or shares of them at random.
-
-        Units are counted through all hidden layers. Outputs are free.
-        """
-        shape = problem.architecture
-        if isinstance(units, float | int):
-            chosen = [_some(width, units, rng) for width in shape.hidden]
-        else:
-            ends = np.cumsum(shape.hidden)
-            chosen = np.split(_named(sum(shape.hidden), units), ends[:-1])
-        chosen.append(np.ones(shape.n_outputs, dtype=bool))
-        n = len(problem.inputs)
-        if isinstance(samples, float | int):
-            freed = None if samples >= 1 else _some(n, samples, rng)
-        else:
-            freed = _named(n, samples)
-        return cls(tuple(chosen), freed)
-
-
-def _some(n: int, share: float, rng: np.random.Generator) -> BoolArray:
-    chosen = np.zeros(n, dtype=bool)
-    chosen[rng.choice(n, size=min(n, max(1, round(share * n))), replace=False)] = True
-    return chosen
-
-
-def _named(n: int, numbers: Sequence[int]) -> BoolArray:
-    chosen = np.zeros(n, dtype=bool)
-    chosen[list(numbers)] = True
-    return chosen
-
-
-def pattern_bound(problem: Problem[OutputLoss], network: Network, layers: tuple[int, ...]) -> float:
-    """Bound a subproblem without solving it: samples that look the same to free outputs."""
-    if not layers or layers[-1] < problem.architecture.n_layers - 1 or layers[-1] == 0:
-        return problem.floor
-    seen = network.activations(problem.inputs)[layers[-1] - 1]
-    group = np.unique(seen, axis=0, return_inverse=True)[1].reshape(-1)
-    counts = problem.loss.counts
-    together = np.zeros((int(group.max(initial=-1)) + 1, counts.shape[1]), dtype=counts.dtype)
-    np.add.at(together, group, counts)
-    return float(replace(problem.loss, counts=together).conflicts)
-
-
-def move_units(
-    problem: Problem[OutputLoss],
-    network: Network,
-    layers: tuple[int, ...],
-    hood: Neighbourhood,
-    *,
-    rng: np.random.Generator,
-    target: float,
-    slot: Slot,
-    robust: Robust | None = None,
-) -> Network:
-    """Improve the units of the free layers one by one until no move helps or a target is met.
-
-    With ``robust`` the end counts only if it costs no more once the first layer is settled.
-    """
-    state = SearchState(problem, network)
-    s = state.arrays
-    n_inputs = s.sums.shape[1]
-    best, best_cost, quiet = state.snapshot(), state.cost, 0
-    while quiet < _QUIET_SWEEPS and not problem.is_close(best_cost, target) and not slot.is_over():
-        for k in reversed(layers):
-            n_units = int(s.widths[k + 1])
-            freed = np.flatnonzero(hood.units[k][:n_units])
-            units: IndexArray = s.unit_at[k] + rng.permutation(freed)
-            size = max(1, _CALL_WORK // (n_inputs * _PASSES * (int(s.widths[k]) + _EXTRA)))
-            for first in range(0, len(units), size):
-                if not slot.is_over():
-                    state.improve(units[first : first + size], rng, _PASSES, _EXTRA)
-            if s.threshold_kind == PER_LAYER and len(freed) == n_units:
-                state.move_layer_threshold(k, rng, 2)
-        state.refresh()
-        quiet += 1
-        if state.cost < best_cost - 1e-9 * max(1.0, best_cost):
-            best_cost, quiet = state.cost, 0
-        if state.cost <= best_cost + 1e-9 * max(1.0, best_cost):
-            best = state.snapshot()
-    state.restore(best)
-    state.centre_thresholds()
-    moved = state.to_network()
-    if robust is None:
-        return moved
-    if 0 not in layers:
-        weights = (network.weights[0], *moved.weights[1:])
-        thresholds = (network.thresholds[0], *moved.thresholds[1:])
-        moved = Network(network.architecture, weights, thresholds)
-    firm = settled(moved, robust, problem.inputs)
-    return network if firm is None or problem.value(firm) > problem.value(network) else firm
-
-
-@dataclass(frozen=True)
-class ProgramSolver:
-    """Solves subproblems as programs.
-
-    Parameters
-    ----------
-    problem : Problem[OutputLoss]
     solver : str or AbstractSolver
-    threads, seed : int
-    eps : float
     robust : Robust or None
         Balls around the inputs in which first-layer activations must hold.
+    starts, start, subproblems, units, samples, eps, paper
+        See :class:`~bdnn.training.LocalSearch`.
     """
 
-    problem: Problem[OutputLoss]
     solver: str | AbstractSolver = "auto"
-    threads: int = 1
-    seed: int = 0
-    eps: float = DEFAULT_EPS
     robust: Robust | None = None
+    starts: int = 4
+    start: LocalStart = "random"
+    subproblems: Subproblems = "auto"
+    units: Freed = 1.0
+    samples: Freed = 1.0
+    eps: float = DEFAULT_EPS
+    paper: bool = False
 
-    def size(self, layers: tuple[int, ...]) -> int:
-        """Number of non-zero products in the programs, which is what a solver has to read."""
-        widths, m = self.problem.architecture.widths, len(self.problem.inputs)
-        return m * sum(widths[k] * widths[k + 1] for k in layers)
+    name: ClassVar[str] = "local"
 
-    def solve(
+    def execute(self, run: Run[OutputLoss], slot: Slot) -> None:
+        """Offer what the starts find, and say why that ended."""
+        problem, budget = run.problem, run.budget
+        threads = 1 if self.starts > 1 else budget.threads
+        halves = Halves(problem, self.robust)
+        programs = HalfPrograms(halves, self.solver, threads, budget.seed, self.eps)
+        # Under terms a solver reads the whole program again and again.
+        most = _PRODUCTS_PER_SECOND * slot.remaining if problem.terms else math.inf
+        is_readable = programs.size(()) <= most
+        needs_moves = self.subproblems != "mip" or self.start == "search" or bool(problem.terms)
+        frees_samples = not isinstance(self.samples, float | int) or self.samples < 1
+        if not is_readable and (self.subproblems == "mip" or frees_samples):
+            return run.end(
+                "time limit",
+                "the subproblems are too large to be handed to a solver in this time, so that "
+                "only a constant network or the start is returned: use method 'data_splitting'",
+            )
+        if needs_moves and not wait_until_ready(slot):
+            message = "the compiled search was not loaded when its time was over"
+            return run.end("time limit", message)
+        has_programs = is_readable and self.subproblems != "search"
+        if problem.terms and has_programs:
+            _ = programs.whole  # before the starts, which share it, run beside each other
+        _Starts(run, self, halves, programs if has_programs else None, slot).run_all()
+
+
+@dataclass(eq=False)
+class _Starts:
+    """All starts of a local search and what they share."""
+
+    run: Run[OutputLoss]
+    phase: Alternate
+    halves: Halves
+    programs: HalfPrograms | None
+    slot: Slot
+    is_cut: bool = False
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _first_good: int | None = None
+
+    @property
+    def problem(self) -> Problem[OutputLoss]:
+        return self.run.problem
+
+    def run_all(self) -> None:
+        """Run every start; of equally good ends the earliest counts."""
+        run, n_starts = self.run, self.phase.starts
+        root = np.random.SeedSequence(run.budget.seed)
+        ends = run_tasks(
+            lambda task: self._path(*task),
+            enumerate(root.spawn(n_starts)),
+            n_jobs=run.budget.threads,
+        )
+        # More starts as long as none led to a network that keeps what is asked.
+        while run.network is None and not self.phase.paper and not self._stops(len(ends)):
+            if len(ends) >= n_starts + _MOST_FURTHER:
+                break
+            ends.append(self._path(len(ends), root.spawn(1)[0]))
+        kept = list(filter(self.halves.holds, ends))
+        if kept:
+            run.offer(min(kept, key=self.problem.objective), Alternate.name, or_equal=True)
+        # Subproblems may have ended at their time limit, so this is no local optimum for certain.
+        reason = "" if self.is_cut else "the last rounds brought no smaller loss"
+        run.end("time limit" if self.is_cut else "feasible", reason)
+
+    def _is_superseded(self, number: int) -> bool:
+        """Whether an earlier start is good enough, so that this one does not count."""
+        return self._first_good is not None and self._first_good < number
+
+    def _slot(self, number: int) -> Slot:
+        """The time of one start, which an earlier one may end."""
+        return self.slot.until(lambda: self._is_superseded(number))
+
+    def _stops(self, number: int) -> bool:
+        return self._slot(number).is_over()
+
+    def _path(self, number: int, seed: np.random.SeedSequence) -> Network:
+        """Alternate from one start until a round brings nothing."""
+        rng = np.random.default_rng(seed)
+        problem, halves, paper = self.problem, self.halves, self.phase.paper
+        network = halves.settled(self._first_network(number, rng))
+        activations = self._drawn_activations(network, rng) if paper else None
+        order = self._order(network)
+        round_number = quiet = 0
+        while not self._stops(number):
+            before = problem.objective(network) if halves.holds(network) else math.inf
+            round_number += 1
+            for half in order:
+                layers = free_layers(half, problem.architecture.n_layers)
+                if not layers or self._stops(number):
+                    continue
+                began = time.perf_counter()
+                found = self._half(network, layers, number, rng, activations)
+                if activations is None or found.status not in ("infeasible", "no start"):
+                    network = found.network
+                activations = None
+                self.run.mark(f"{Alternate.name} {number + 1}")
+                self.run.step(
+                    start=number,
+                    round=round_number,
+                    subproblem=f"H{half}",
+                    loss=float(problem.objective(network)),
+                    bound=found.bound,
+                    seconds=time.perf_counter() - began,
+                    status=found.status,
+                    solved_by=found.solved_by,
+                )
+            holds = halves.holds(network)
+            if holds and self.run.suffices(problem.objective(network)):
+                with self._lock:
+                    known = self._first_good
+                    self._first_good = number if known is None else min(known, number)
+                break
+            quiet = 0 if holds and problem.objective(network) < before else quiet + 1
+            if quiet >= self._most_quiet and self.slot.remaining > 0:
+                break
+        self.is_cut |= self.slot.remaining <= 0
+        return network
+
+    @property
+    def _most_quiet(self) -> int:
+        """Rounds without gain that end a start; another draw of what is freed may still help."""
+        freed = (self.phase.units, self.phase.samples)
+        return math.ceil(1 / math.prod(part for part in freed if isinstance(part, float | int)))
+
+    def _half(
         self,
         network: Network,
         layers: tuple[int, ...],
-        hood: Neighbourhood,
-        *,
+        number: int,
         rng: np.random.Generator,
-        slot: Slot,
-        activations: list[BoolArray] | None = None,
+        activations: list[BoolArray] | None,
     ) -> HalfSolution:
-        """Solve the programs of all free layers, the topmost first, each from the network so far.
-
-        A layer's solution is taken if the forward pass of the network with it costs no more, and
-        never if a perturbation changes what must hold.
-        """
-        problem = self.problem
-        seconds = slot.remaining
-        parts = [(k, units) for k in reversed(layers) for units in self._parts(k)]
-        least, statuses, names = 0.0, [], []
-        for number, (k, units) in enumerate(parts):
-            # Where only old activations have to be kept, wishes make the solver move at all.
-            wishes = rng.choice([-1.0, 1.0], size=problem.architecture.widths[k + 1])
-            model = FreeLayer.build(
-                problem,
-                network,
-                k,
-                units=units,
-                activations=activations,
-                wishes=wishes,
-                eps=self.eps,
-                robust=self.robust,
-            )
-            share = seconds / len(parts) if number else seconds / min(2, len(parts))
-            outcome, name = self._run(model, network, hood, slot=slot.part(most=max(0.05, share)))
-            statuses.append(outcome.termination)
-            names.append(name)
-            if outcome.solution is not None:
-                found = self._read(model, outcome)
-                takes = activations is not None or self._is_no_worse(found, network)
-                if takes and (k > 0 or self.holds(found)):
-                    network = found
-            if model.loss is not None:
-                bound = max(model.bound, model.loss.round_up(outcome.bound))
-                least += 2 * bound if self._is_paired(k) else bound
-        bound = max(least, problem.floor)
-        return HalfSolution(network, bound, _joint(statuses), names[0] if names else "")
-
-    def holds(self, network: Network) -> bool:
-        """Whether no perturbation changes a first-layer activation that must hold."""
-        return self.robust is None or bool(self.robust.holds(network, self.problem.inputs).all())
-
-    def _is_no_worse(self, found: Network, network: Network) -> bool:
-        return self.problem.value(found) <= self.problem.value(network) or not self.holds(network)
-
-    def _read(self, model: FreeLayer, outcome: SolveResult) -> Network:
-        """Turn a solution into a network, repaired if rounding made it lose what it claimed."""
-        problem, solution = self.problem, outcome.solution
-        assert solution is not None
-        complete = _with_complement if self._is_paired(model.number) else _as_it_is
-        network = complete(model.read(solution))
-        outputs = network.outputs(problem.inputs)[model.samples]
-        if model.number == problem.architecture.n_layers - 1:
-            outputs = outputs[:, model.units]
-        if model.loss is not None and model.loss.value(outputs) > outcome.objective + 1e-6:
-            repaired = repair_layer(model, solution)
-            fitted = network if repaired is None else complete(repaired)
-            network = fitted if model.number > 0 or self.holds(fitted) else network
-        return network
-
-    def _is_paired(self, layer: int) -> bool:
-        """Whether one output decides for both, being the complement of the other."""
-        shape = self.problem.architecture
-        is_top = layer == shape.n_layers - 1
-        return is_top and shape.n_outputs == 2 and shape.thresholds == "neuron"
-
-    def _parts(self, layer: int) -> list[IndexArray | None]:
-        """Units to solve for at once: outputs one by one unless they share their threshold."""
-        shape = self.problem.architecture
-        if layer < shape.n_layers - 1 or shape.thresholds == "layer":
-            return [None]
-        if self._is_paired(layer):
-            return [np.array([1])]
-        if self.robust is not None and layer == 0:
-            return [None]  # one by one they would hold only if all of them did before
-        return [np.array([output]) for output in range(shape.n_outputs)]
-
-    def _run(
-        self,
-        model: FreeLayer,
-        network: Network,
-        hood: Neighbourhood,
-        *,
-        slot: Slot,
-    ) -> tuple[SolveResult, str]:
-        program, start = model.program, model.lift(network)
-        free = hood.units[model.number]
-        if start is not None and (not free.all() or hood.samples is not None):
-            program = model.restricted(start, free, hood.samples)
-        engine = (
-            choose_solver(program, threads=self.threads, seed=self.seed)
-            if self.solver == "auto"
-            else get_solver(self.solver, threads=self.threads, seed=self.seed)
+        """Meet the bound of equal patterns as the network is, by moves, or by programs."""
+        halves, programs, phase = self.halves, self.programs, self.phase
+        hood = Neighbourhood.draw(self.problem, phase.units, phase.samples, rng)
+        # Moves let the layers between follow, which H1 and H2 hold fixed, and so may do better.
+        is_bound = phase.subproblems == "mip" or len(layers) == 1
+        bound = halves.bound(network, layers) if is_bound else self.problem.floor
+        # Drawn activations are not the network's own, on which the bound rests.
+        if activations is None and halves.is_met(network, bound):
+            return HalfSolution(network, bound, "optimal", "bound")
+        slot, patience = self._slot(number), math.inf
+        if phase.subproblems != "mip" and hood.samples is None:
+            network = halves.move(network, layers, hood, rng=rng, target=bound, slot=slot)
+            is_met = halves.is_met(network, bound)
+            # Of terms about outputs moves know nothing: a solver is more than a second opinion.
+            most = math.inf if self.problem.terms else _LARGEST_PROGRAM
+            if is_met or programs is None or programs.size(layers) > most:
+                return HalfSolution(network, bound, "optimal" if is_met else "local", "search")
+            patience = math.inf if self.problem.terms else _SECOND_OPINION
+        assert programs is not None
+        found = programs.solve(
+            network,
+            layers,
+            hood,
+            rng=rng,
+            slot=slot.part(_SHARE, most=patience),
+            activations=activations,
         )
-        step = 0.0 if model.loss is None else 0.999 * model.loss.step
-        limits = Limits(absolute_gap=max(1e-6, step))
-        outcome = engine.solve(program, limits=limits, start=start, slot=slot)
-        if program is not model.program:
-            # A restriction's bound holds for the restriction only.
-            outcome = replace(outcome, bound=-np.inf)
-        return outcome, engine.name
+        if found.status == "interrupted" and not self._is_superseded(number):
+            self.run.interrupted = True
+        self.run.solver = f"{found.solved_by} {get_solver(found.solved_by).version()}"
+        return found
+
+    def _first_network(self, number: int, rng: np.random.Generator) -> Network:
+        """Where a start begins: as it is given, at random, or with a search."""
+        problem = self.problem
+        if number == 0 and self.run.given is not None:
+            return self.run.given
+        if self.phase.start == "search":
+            slot = self._slot(number).part(_START_SHARE)
+            found = _searched(problem, np.random.SeedSequence(int(rng.integers(2**63))), slot)
+            if found is not None:
+                return found
+        if self.phase.paper:
+            network = draw_network(problem, rng)
+        else:
+            # With inputs on both sides of most units.
+            robust = self.phase.robust
+            firm = None if robust is None else robust_start(problem, robust, rng)
+            network = firm or random_start(problem, rng)
+        return with_allowed_weights(problem, network, rng) if problem.terms else network
+
+    def _order(self, network: Network) -> tuple[int, int]:
+        """H1 first; after H2 where units that cut no ball are the better part of a start."""
+        if self.phase.robust is None or self.phase.paper:
+            return 1, 2
+        on = network.activations(self.problem.inputs)[0]
+        return (2, 1) if (on != on[0]).any() else (1, 2)
+
+    def _drawn_activations(
+        self, network: Network, rng: np.random.Generator
+    ) -> list[BoolArray] | None:
+        """Activations of the even hidden layers at random, as Algorithm 1 begins."""
+        on = network.activations(self.problem.inputs)
+        drawn = [k for k in free_layers(2, len(on)) if k < len(on) - 1]
+        for k in drawn:
+            on[k] = rng.random(on[k].shape) < 0.5
+        return on if drawn else None
 
 
-def _joint(statuses: list[Termination]) -> str:
-    """The worst of several ends."""
-    order = (
-        Termination.INTERRUPTED,
-        Termination.INFEASIBLE,
-        Termination.FAILED,
-        Termination.UNBOUNDED,
-        Termination.TIME_LIMIT,
-        Termination.NODE_LIMIT,
-        Termination.GAP_LIMIT,
-        Termination.OPTIMAL,
-    )
-    return min(statuses, key=order.index).value if statuses else Termination.OPTIMAL.value
+def _searched(
+    problem: Problem[OutputLoss], seed: np.random.SeedSequence, slot: Slot
+) -> Network | None:
+    """A network of the search, None if none was found that keeps the terms."""
+    if not problem.terms:
+        return descend(
+            problem, slot=slot, seed=seed, start="straight_through", max_sweeps=_START_SWEEPS
+        ).network
+    rng, found = np.random.default_rng(seed), list[Network]()
+    start = make_start(problem, "straight_through", rng, slot=slot)
+    search_within(problem, start, rng=rng, sweeps=_START_SWEEPS, slot=slot, on_network=found.append)
+    return found[-1] if found else None
 
 
-def _as_it_is(network: Network) -> Network:
-    return network
-
-
-def _with_complement(network: Network) -> Network:
-    """Make the first of two outputs the exact complement of the second."""
-    W, t = network.weights[-1], network.thresholds[-1]
-    W = np.vstack([-W[1:], W[1:]])
-    t = np.concatenate([-np.nextafter(t[1:], -np.inf), t[1:]])
-    return Network(
-        network.architecture, (*network.weights[:-1], W), (*network.thresholds[:-1], t)
-    )  # fmt: skip
+def draw_network(problem: Problem[OutputLoss], rng: np.random.Generator) -> Network:
+    """Draw every weight from its set and every threshold from [-1, 1], as Algorithm 1 begins."""
+    shape = problem.architecture
+    weights, thresholds = [], []
+    for inputs, units, kind in zip(shape.widths, shape.widths[1:], shape.weights, strict=False):
+        W = rng.uniform(-1.0, 1.0, (units, inputs))
+        weights.append(rng.choice(kind.values, size=W.shape) if kind.integer else W)
+        t = np.zeros(units)
+        if shape.thresholds != "zero":
+            t = rng.uniform(-1.0, 1.0, units if shape.thresholds == "neuron" else 1)
+        thresholds.append(np.broadcast_to(t, (units,)))
+    return Network(shape, tuple(weights), tuple(thresholds))

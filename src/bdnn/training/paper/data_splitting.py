@@ -23,17 +23,15 @@ from bdnn.mip import DEFAULT_EPS, Robust
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.program import IndexArray
-from bdnn.search.warm_up import wait_until_ready
+from bdnn.search.loading import wait_until_ready
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
 from bdnn.training.base import AbstractMethod
 from bdnn.training.limits import is_number
-from bdnn.training.paper.splitting.batches import BatchKind, Sampler
-from bdnn.training.paper.splitting.epoch import EpochProblem
-from bdnn.training.paper.splitting.judging import Candidate, Judge, Judgement
-from bdnn.training.paper.splitting.partition import Partition, SplitKind
-from bdnn.training.paper.splitting.polish import is_learnt, learnt, polish
-from bdnn.training.paper.splitting.solution import EpochSolution, EpochSolver
+from bdnn.training.paper.clusters import BatchKind, Partition, Sampler, SplitKind
+from bdnn.training.paper.construction import construct
+from bdnn.training.paper.epoch import Candidate, EpochProblem, EpochSolution, EpochSolver
+from bdnn.training.paper.polish import Judge, Judgement, is_learnt, learnt, polish
 from bdnn.training.robust import promised, settled
 from bdnn.training.run import Run
 
@@ -113,23 +111,20 @@ class DataSplitting(AbstractMethod):
         method = self._settled()
         method._check()
         if recorder.problem.terms:
-            # There is no construction to improve on, so that the solver gets all of the time.
+            # A construction heeds no terms, so that the solver gets all of the time.
             method = replace(method, patience=math.inf)
         if solver != "auto":
             get_solver(solver).check_available()
         robust = promised(recorder, self.robust_radius, self.robust_norm, solver)
         if not wait_until_ready(recorder.slot("load", until_close=False)):
             return recorder.end("time limit")
-        run = _Run(recorder, method, solver, robust)
+        epochs = _Epochs(recorder, method, solver, robust)
         # The matrices of an epoch are small: more threads than asked for would only wait.
         with threadpool_limits(recorder.budget.threads, "blas"):
-            run.all_epochs()
-            if method.polish and not recorder.interrupted and not run.is_content:
-                run.polish()
-        ended = "time limit" if recorder.remaining <= 0 or run.is_cut else "feasible"
-        recorder.solver = run.solver.used
-        recorder.note(run.message)
-        recorder.end(ended)
+            epochs.run_all()
+            if method.polish and not recorder.interrupted and not epochs.is_content:
+                epochs.polish()
+        epochs.conclude()
 
     def _settled(self) -> DataSplitting:
         if not self.paper:
@@ -164,60 +159,59 @@ class DataSplitting(AbstractMethod):
                 )
 
 
-class _Run:
+class _Epochs:
     """The epochs of a run and the best network among them."""
 
     def __init__(
         self,
-        recorder: Run[OutputLoss],
+        run: Run[OutputLoss],
         method: DataSplitting,
         solver: str | AbstractSolver,
         robust: Robust | None,
     ) -> None:
-        self.recorder = recorder
-        self.method = method
-        self.robust = robust
-        self.is_cut = False
-        self._pass_seconds = recorder.pass_seconds
-        self.rng = np.random.default_rng(recorder.budget.seed)
-        # Samples that epochs train on; what else the recorder's problem holds is for the polish.
-        self.problem = recorder.training_part or recorder.problem
+        self.run, self.method, self.robust = run, method, robust
+        self._is_cut = False
+        self._pass_seconds = run.pass_seconds
+        self.rng = np.random.default_rng(run.budget.seed)
+        # Samples that epochs train on; what else the run's problem holds is for the polish.
+        self.problem = run.training_part or run.problem
         self.partition = Partition(self.problem)
         self.sampler = Sampler(self.problem, method.batch_size)
-        self.judge = Judge(self.problem, recorder.validation, self.rng)
-        budget = recorder.budget
+        self.judge = Judge(self.problem, run.validation, self.rng)
         self.solver = EpochSolver(
             solver,
-            budget.threads,
-            budget.seed,
+            run.budget.threads,
+            run.budget.seed,
             eps=method.eps,
-            construct=method.construct,
+            construct=construct if method.construct else None,
             patience=method.patience,
         )
-        self.best = Candidate(recorder.network or recorder.problem.constant_network())
+        self.best = Candidate(run.network or run.problem.constant_network())
         self._best_judged = self.judge.judge(self.best)
-        if recorder.network is None:  # not even a constant network keeps what is asked
+        if run.network is None:  # not even a constant network keeps what is asked
             self._best_judged = Judgement(math.inf, math.inf, math.inf)
         # Inputs for which the best network keeps it.
-        self._kept = np.arange(len(recorder.problem.inputs))
+        self._kept = np.arange(len(run.problem.inputs))
 
-    def all_epochs(self) -> None:
-        """Solve, record and split, epoch by epoch."""
-        recorder, method = self.recorder, self.method
+    def run_all(self) -> None:
+        """Split, solve and record, epoch by epoch."""
+        run, method = self.run, self.method
         share = _EPOCH_SHARE if method.polish else 1.0
-        deadline = recorder.seconds + share * recorder.remaining
-        current = Candidate(recorder.given or recorder.problem.constant_network())
+        deadline = run.seconds + share * run.remaining
+        current = Candidate(run.given or run.problem.constant_network())
         for number in range(method.epochs):
             if number > 0 or method.split_first:
-                self._split(current)
-            left = min(deadline, recorder.budget.seconds - self._reserve) - recorder.seconds
-            if recorder.interrupted or left <= 0:
-                self.is_cut = True
+                losses = np.zeros(len(self.problem.inputs))
+                losses[self.judge.rows] = self.judge.losses(current)
+                self.partition.split_worst(losses, method.split, self.rng)
+            left = min(deadline - run.seconds, run.remaining - self._reserve)
+            if run.interrupted or left <= 0:
+                self._is_cut = True
                 return
             began = time.perf_counter()
-            solved, kept = self._epoch(number, current, left / (method.epochs - number))
+            solved, rows = self._epoch(number, current, left / (method.epochs - number))
             current = solved.candidate
-            self._record(number, solved, kept, time.perf_counter() - began)
+            self._record(number, solved, rows, began)
             if self.is_content:
                 return
 
@@ -227,18 +221,13 @@ class _Run:
 
         A proof alone ends nothing: of networks of equal loss validation may prefer a later.
         """
-        budget = self.recorder.budget
-        return self.recorder.is_close and (budget.loss is not None or budget.gap > 0)
+        budget = self.run.budget
+        return self.run.is_close and (budget.loss is not None or budget.gap > 0)
 
     @property
     def _reserve(self) -> float:
         """Time for the last passes over all samples."""
         return _LAST_PASSES * self._pass_seconds
-
-    def _split(self, current: Candidate) -> None:
-        losses = np.zeros(len(self.problem.inputs))
-        losses[self.judge.rows] = self.judge.losses(current)
-        self.partition.split_worst(losses, self.method.split, self.rng)
 
     def _epoch(
         self, number: int, current: Candidate, seconds: float
@@ -249,40 +238,37 @@ class _Run:
         """
         parts: list[EpochSolution] = []
         batches = list(self.sampler.draw(self.method.batches, number, self.rng))
-        slot = self.recorder.slot("epoch", seconds, until_close=False)
+        slot = self.run.slot("epoch", seconds, until_close=False)
         for place, (rows, batch) in enumerate(batches):
+            robust = None if self.robust is None else self.robust.of_inputs(rows)
             solved = self.solver.solve(
-                EpochProblem.create(
-                    batch,
-                    self.partition.cluster[rows],
-                    None if self.robust is None else self.robust.of_inputs(rows),
-                ),
+                EpochProblem.create(batch, self.partition.cluster[rows], robust),
                 current,
                 rng=self.rng,
                 slot=slot.part(1.0 / (len(batches) - place)),
             )
             if solved.status == "interrupted":
-                self.recorder.interrupted = True
+                self.run.interrupted = True
             current = solved.candidate
             parts.append(solved)
             if slot.is_over():
                 break
         return EpochSolution.joined(parts), rows
 
-    def _record(self, number: int, solved: EpochSolution, kept: IndexArray, seconds: float) -> None:
+    def _record(self, number: int, solved: EpochSolution, rows: IndexArray, began: float) -> None:
         judged = self.judge.judge(solved.candidate)
-        if judged.key < self._best_judged.key and self._holds(solved.candidate.network, kept):
-            self._kept = kept
+        if judged.key < self._best_judged.key and self._holds(solved.candidate.network, rows):
+            self._kept = rows
             self._take(solved.candidate, judged, "epoch")
         error = judged.validation_error
-        self.recorder.step(
+        self.run.step(
             epoch=number + 1,
             clusters=self.partition.n_clusters,
             loss=solved.loss,
             bound=solved.bound,
             train_accuracy=1.0 - judged.train_error,
             validation_accuracy=None if error is None else 1.0 - error,
-            seconds=seconds,
+            seconds=time.perf_counter() - began,
             status=solved.status,
             solved_by=solved.solved_by,
         )
@@ -290,49 +276,50 @@ class _Run:
     def _take(self, candidate: Candidate, judged: Judgement, phase: str) -> None:
         self.best, self._best_judged = candidate, judged
         began = time.perf_counter()
-        self.recorder.choose(candidate.network, phase)
+        self.run.choose(candidate.network, phase)
         self._pass_seconds = time.perf_counter() - began
 
     def polish(self) -> None:
         """Train the best network further, by gradients or for fewer errors on known samples."""
-        self.recorder.mark("polish")
-        seconds = self.recorder.remaining - self._reserve
-        if is_learnt(self.recorder):
-            found = learnt(self.recorder, self.best, seconds=seconds, rng=self.rng)
+        run = self.run
+        run.mark("polish")
+        slot = run.slot("polish", run.remaining - self._reserve, until_close=False)
+        if is_learnt(run):
+            found = learnt(run, self.best, slot=slot, rng=self.rng)
             if found is not None:
-                self.recorder.choose(found.network, "polish")
+                run.choose(found.network, "polish")
             return
-        for candidate in polish(
-            self.recorder, self.best, seconds=seconds, rng=self.rng, settle=self._settled
-        ):
+        for candidate in polish(run, self.best, slot=slot, rng=self.rng, settle=self._settled):
             judged = self.judge.judge(candidate)
             is_better = judged.pooled_key < self._best_judged.pooled_key
             if is_better and self._holds(candidate.network, self._kept):
                 self._take(candidate, judged, "polish")
 
-    @property
-    def message(self) -> str:
-        """For how many inputs the first layer keeps what is asked, where it is not all."""
-        network, inputs = self.recorder.network, self.recorder.problem.inputs
-        if self.robust is None or network is None:
-            return ""
-        held = int(self.robust.holds(network, inputs).sum())
-        if held == len(inputs):
-            return ""
-        return f"first-layer activations hold within the radius for {held} of {len(inputs)} inputs"
+    def conclude(self) -> None:
+        """Say why the run ended, and for how many inputs the first layer keeps what is asked."""
+        run, inputs = self.run, self.run.problem.inputs
+        run.solver = self.solver.used
+        run.end("time limit" if run.remaining <= 0 or self._is_cut else "feasible")
+        if self.robust is None or run.network is None:
+            return
+        held = int(self.robust.holds(run.network, inputs).sum())
+        if held < len(inputs):
+            run.note(
+                f"first-layer activations hold within the radius for {held} of {len(inputs)} inputs"
+            )
 
     def _holds(self, network: Network, rows: IndexArray) -> bool:
         """Whether constraints are kept, and first-layer activations for all of these balls."""
-        if not self.recorder.problem.is_feasible(network):
+        if not self.run.problem.is_feasible(network):
             return False
         if self.robust is None:
             return True
-        inputs = self.recorder.problem.inputs[rows]
+        inputs = self.run.problem.inputs[rows]
         return bool(self.robust.of_inputs(rows).holds(network, inputs).all())
 
     def _settled(self, network: Network) -> Network | None:
         """With thresholds that no perturbation of the best network's batch crosses."""
         if self.robust is None:
             return network
-        inputs = self.recorder.problem.inputs[self._kept]
+        inputs = self.run.problem.inputs[self._kept]
         return settled(network, self.robust.of_inputs(self._kept), inputs)

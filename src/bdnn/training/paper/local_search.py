@@ -5,41 +5,32 @@ ones fixed; a round without a better loss ends the search in a local optimum. Th
 linear programs with integers, solved as the paper does (``paper=True``) or, faster, by exact
 one-unit moves with a solver behind them where the moves are no proof. With a radius every network
 on the way keeps its first-layer activations in balls around the inputs (the paper's robust model).
-Constraints and prices are part of the subproblems, which are then solved as programs.
+Constraints and prices are part of the subproblems.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, get_args
 
 import numpy as np
 
 from bdnn.errors import ModelError
-from bdnn.mip import DEFAULT_EPS, Robust
+from bdnn.mip import DEFAULT_EPS
 from bdnn.problem.losses.output import OutputLoss
-from bdnn.problem.problem import Problem
 from bdnn.problem.samples import Samples
 from bdnn.problem.terms.context import is_whole
-from bdnn.search.constrained import MOVES
-from bdnn.search.warm_up import wait_until_ready
+from bdnn.search.margin import widen_margin
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
 from bdnn.training.base import AbstractMethod
-from bdnn.training.exact import program_size
 from bdnn.training.limits import is_number
-from bdnn.training.paper.alternating_starts import AlternatingStarts
-from bdnn.training.paper.alternation import Freed
+from bdnn.training.paper.alternation import Alternate, LocalStart, Subproblems
+from bdnn.training.paper.halves import Freed, Halves
 from bdnn.training.robust import promised
 from bdnn.training.run import Run
 
-Subproblems = Literal["auto", "mip", "search"]
-LocalStart = Literal["random", "search"]
-
-# What building the program of constrained networks takes, and handing parts of it to a solver again
-# and again.
-_PRODUCTS_PER_SECOND = 50_000
 # Share of the time for wider margins, where these follow.
 _POLISH_SHARE = 0.3
 
@@ -97,68 +88,29 @@ class LocalSearch(AbstractMethod):
         shape = recorder.problem.architecture
         _check_numbers("units", self.units, sum(shape.hidden), "hidden units")
         _check_numbers("samples", self.samples, len(recorder.problem.inputs), "distinct inputs")
-        if recorder.problem.terms:
-            method = method.within(recorder.problem)
         if solver != "auto":
             get_solver(solver).check_available()
-        robust = promised(recorder, self.robust_radius, self.robust_norm, solver)
-        run = method.alternate(recorder, solver, robust, seconds=recorder.remaining)
-        if run is None:
-            message = "the compiled search was not loaded when its time was over"
-            if is_too_large(recorder.problem, recorder.remaining):
-                message = (
-                    "the subproblems are too large to be handed to a solver in this time, so that "
-                    "only a constant network or the start is returned: use method 'data_splitting'"
-                )
-            return recorder.end("time limit", message)
+        alternate = Alternate(
+            solver,
+            promised(recorder, self.robust_radius, self.robust_norm, solver),
+            starts=method.starts,
+            start=method.start,
+            subproblems=method.subproblems,
+            units=method.units,
+            samples=method.samples,
+            eps=method.eps,
+            paper=method.paper,
+        )
+        seconds = (1.0 - _POLISH_SHARE * method.polish) * recorder.remaining
+        alternate.execute(recorder, recorder.slot("local", seconds, until_close=False))
         if method.polish and not recorder.interrupted:
-            run.widen()
-        ended = "time limit" if run.is_cut else "feasible"
-        recorder.solver = run.solver_name
-        # Subproblems may have ended at their time limit, so this is no local optimum for certain.
-        recorder.end(ended, "" if run.is_cut else "the last rounds brought no smaller loss")
-
-    def alternate(
-        self,
-        recorder: Run[OutputLoss],
-        solver: str | AbstractSolver,
-        robust: Robust | None,
-        *,
-        seconds: float,
-    ) -> AlternatingStarts | None:
-        """Offer what the starts find in some time; None if there is too little of it.
-
-        That is if the search was not loaded by then, or programs of constraints are too large.
-        """
-        is_constrained = recorder.problem.terms
-
-        slot = recorder.slot("load", seconds, until_close=False)
-        needs_moves = self.subproblems != "mip" or self.start == "search" or self.polish
-        if is_too_large(recorder.problem, seconds):
-            return None
-        if (needs_moves or is_constrained) and not wait_until_ready(slot):
-            return None
-        if is_constrained and self.start == "search" and not MOVES.wait(slot):
-            return None
-        share = 1.0 - _POLISH_SHARE if self.polish else 1.0
-        slot = recorder.slot("local", share * slot.remaining, until_close=False)
-        run = AlternatingStarts(recorder, self, solver, slot, robust)
-        run.all_starts()
-        return run
+            _widen(recorder, Halves(recorder.problem, alternate.robust))
 
     def _settled(self) -> LocalSearch:
         method = replace(self, units=_plain(self.units), samples=_plain(self.samples))
         if not self.paper:
             return method
         return replace(method, starts=1, start="random", subproblems="mip", polish=False)
-
-    def within(self, problem: Problem[OutputLoss]) -> LocalSearch:
-        """The same with programs only: moves, and wider margins by moves, know no constraints."""
-        if self.subproblems == "search":
-            raise ModelError(
-                f"subproblems='search' cannot keep {problem.demands}: use 'auto' or 'mip'."
-            )
-        return replace(self, subproblems="mip", polish=False)
 
     def _check(self) -> None:
         if isinstance(self.starts, bool) or not isinstance(self.starts, int) or self.starts < 1:
@@ -203,11 +155,21 @@ class LocalSearch(AbstractMethod):
         return replace(self, samples=tuple(np.unique(lines).tolist()))
 
 
-def is_too_large(problem: Problem[OutputLoss], seconds: float) -> bool:
-    """Tell whether the programs of a constrained problem take solvers too long to read."""
-    if not problem.terms:
-        return False
-    return program_size(problem) > _PRODUCTS_PER_SECOND * seconds
+def _widen(run: Run[OutputLoss], halves: Halves) -> None:
+    """Give the best network wider margins at the same loss."""
+    if run.network is None or run.remaining <= 0:
+        return
+    run.mark("margin")
+    seconds = max(0.02, 0.9 * run.remaining)
+    wider = widen_margin(
+        run.problem,
+        run.network,
+        slot=run.slot("margin", seconds, until_close=False),
+        seed=run.budget.seed,
+    )
+    wider = halves.settled(wider)
+    if halves.holds(wider):
+        run.offer(wider, "margin", or_equal=True)
 
 
 def _plain(freed: Freed) -> Freed:

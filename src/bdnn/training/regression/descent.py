@@ -10,13 +10,11 @@ from threadpoolctl import threadpool_limits
 
 from bdnn.bounds import FREE
 from bdnn.clock import Slot
-from bdnn.errors import ModelError, UnsupportedFeatureError
+from bdnn.errors import ModelError
 from bdnn.network.network import Network
-from bdnn.problem.losses.distance import DistanceLoss
-from bdnn.problem.problem import Problem
-from bdnn.search.regression.descent import build, check_architecture, draw, kick, sweep
-from bdnn.search.regression.refit import refit
-from bdnn.search.warm_up import wait_for_regression
+from bdnn.search.loading import wait_for_regression
+from bdnn.search.refit import refit
+from bdnn.search.regression import build, draw, kick, sweep
 from bdnn.solvers.base import AbstractSolver
 from bdnn.training.limits import is_number
 from bdnn.training.regression.base import RegressionMethod, RegressionRun
@@ -48,15 +46,6 @@ class RegressionDescent(RegressionMethod):
     kicks: int | None = None
 
     name: ClassVar[str] = "descent"
-
-    def check_supports(self, problem: Problem[DistanceLoss]) -> None:
-        """Refuse what the search has no moves for."""
-        check_architecture(problem)
-        if problem.terms:
-            raise UnsupportedFeatureError(
-                f"the search for regression cannot keep {problem.demands}: use method 'exact' or "
-                "'auto'."
-            )
 
     def _train(self, recorder: RegressionRun, solver: str | AbstractSolver) -> None:
         search = RegressionSearch.prepare(recorder, self)
@@ -93,7 +82,7 @@ class RegressionSearch:
         recorder = self.recorder
         slot = recorder.slot(_PHASE, seconds - _LAST_PASSES * recorder.pass_seconds)
         raise_bound(recorder)
-        if not wait_for_regression(slot):
+        if not wait_for_regression(slot, recorder.problem):
             self.is_compiled = False
             self.message = (
                 "the compiled search was not loaded when its time was over (the first search on a "

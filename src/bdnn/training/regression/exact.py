@@ -20,7 +20,7 @@ from bdnn.network.activation import FloatArray
 from bdnn.network.network import Network
 from bdnn.problem.losses.distance import DistanceLoss
 from bdnn.problem.problem import Problem
-from bdnn.search.regression.refit import refit
+from bdnn.search.refit import refit
 from bdnn.solvers.base import AbstractSolver, Feature
 from bdnn.solvers.registry import get_solver
 from bdnn.solvers.result import Limits, SolveResult, SolverEvent, Termination

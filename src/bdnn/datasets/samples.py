@@ -1,0 +1,196 @@
+"""From a table to samples: features, labels, and the encoder that made them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdnn.datasets.dataset import Dataset
+from bdnn.encoding.encoder import Encoder
+from bdnn.encoding.table import Table, list_names, list_rows
+from bdnn.errors import DataError, ModelError
+from bdnn.network.activation import BoolArray, FloatArray
+
+# Beyond this, doubles no longer hold every whole number.
+_LARGEST_LABEL = 2.0**53
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Features and labels ready for training.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+    y : array of shape (n_samples,)
+        Whole numbers or texts, at least two different ones; or any numbers, for a regression.
+    encoder : Encoder
+        What made ``X`` of the table; makes features of new tables too.
+    target : str
+        Name of the target column.
+    target_place : int
+        Where it stood among the columns, from 0.
+    notes : tuple of str
+        What a user should know was done to the table.
+    """
+
+    X: FloatArray
+    y: NDArray[np.generic]
+    encoder: Encoder
+    target: str
+    target_place: int
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Table,
+        target: str | int | None = None,
+        *,
+        missing: str | None = None,
+        numeric: bool = False,
+    ) -> Samples:
+        """Encode a table.
+
+        Parameters
+        ----------
+        table : Table
+        target : str or int, optional
+            Name of the target column, or its place from 1; the last column if not given.
+        missing : {"mean", "median", "most-frequent"}, optional
+            What fills missing cells; they are refused if not given.
+        numeric : bool
+            Whether the target is a number to be predicted and no class.
+        """
+        place = table.position(target)
+        if table.n_columns < 2:
+            raise DataError(
+                f"{table.source} has one column: give at least one feature and the target "
+                "(separated by ',', ';' or tab)."
+            )
+        if numeric:
+            y: NDArray[np.generic] = read_numbers(table, place)
+        else:
+            y = read_labels(table, place)
+            check_classes(y, table.source)
+        encoder = Encoder.learn(table, place, missing)
+        X, _ = encoder.features(table, place)
+        categories = [
+            f"column {column.name!r} is text and one-hot encoded as "
+            + list_names([encoder.feature_names[j] for j in features])
+            for column, features in zip(encoder.columns, encoder.places(), strict=True)
+            if column.values
+        ]
+        filled = [
+            f"filled {int(gaps.sum())} missing values of column {column.name!r} with "
+            f"{column.fill!r}"
+            for column in encoder.columns
+            if (gaps := table.missing(table.names.index(column.name))).any()
+        ]
+        return cls(X, y, encoder, table.names[place], place, (*categories, *filled))
+
+    @classmethod
+    def from_dataset(cls, dataset: Dataset) -> Samples:
+        """Take the samples of a built-in data set."""
+        names = dataset.feature_names
+        encoder = Encoder.of_features(len(names), names)
+        return cls(dataset.X, dataset.y, encoder, dataset.target_name, len(names))
+
+
+def read_labels(table: Table, target: int, *, as_text: bool | None = None) -> NDArray[np.generic]:
+    """Read the labels of a table.
+
+    Parameters
+    ----------
+    table : Table
+    target : int
+        Place of the target column, from 0.
+    as_text : bool, optional
+        Whether labels are texts even if all look like numbers; found out if not given.
+    """
+    name = table.names[target]
+    _refuse_missing(table, target)
+    if table.is_text_column(target) if as_text is None else as_text:
+        return table.texts(target).astype(str)
+    table.refuse_huge(target)
+    numbers = table.numbers[:, target]
+    odd = np.isnan(numbers) | (numbers != np.rint(numbers)) | (np.abs(numbers) > _LARGEST_LABEL)
+    if odd.any():
+        value = table.texts(target)[int(np.argmax(odd))]
+        raise DataError(
+            f"the target column {name!r} of {table.source} holds {value!r} in {list_rows(odd)}, "
+            "which is no class: choose a column of texts or whole numbers as target."
+        )
+    return numbers.astype(np.int64)
+
+
+def read_numbers(table: Table, target: int) -> FloatArray:
+    """Read the numbers that a regression is to predict."""
+    _refuse_missing(table, target)
+    table.refuse_huge(target)
+    numbers = table.numbers[:, target]
+    is_odd = np.isnan(numbers)
+    if is_odd.any():
+        value = table.texts(target)[int(np.argmax(is_odd))]
+        raise DataError(
+            f"the target column {table.names[target]!r} of {table.source} holds {value!r} in "
+            f"{list_rows(is_odd)}, which is no number: choose a column of numbers as target."
+        )
+    if len(numbers) < 2:
+        raise DataError(f"{table.source} has {len(numbers)} row of data: training needs two.")
+    return np.asarray(numbers, dtype=float)
+
+
+def check_classes(y: NDArray[np.generic], source: str) -> None:
+    """Raise an error unless there are two rows of different classes."""
+    if len(y) < 2:
+        raise DataError(f"{source} has {len(y)} row of data: training needs at least two.")
+    if (y == y[0]).all():
+        raise DataError(
+            f"all {len(y)} rows of {source} are of the one class {y[0].item()!r}: training needs "
+            "at least two classes."
+        )
+
+
+def _refuse_missing(table: Table, target: int) -> None:
+    gaps: BoolArray = table.missing(target)
+    if gaps.any():
+        raise DataError(
+            f"the target column {table.names[target]!r} of {table.source} has no value in "
+            f"{list_rows(gaps)}: remove these rows."
+        )
+
+
+def split_holdout(
+    y: NDArray[np.generic], share: float, seed: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Split samples at random so that every class gives its share to the test part.
+
+    Every class leaves at least one sample in the training part, so that small classes can be
+    learned at all.
+
+    Parameters
+    ----------
+    y : array of shape (n_samples,)
+    share : float
+        Part of the samples to test on, from 0 up to but not including 1.
+    seed : int
+
+    Returns
+    -------
+    train, test : arrays of int
+        Ascending row numbers.
+    """
+    if not 0.0 <= share < 1.0:
+        raise ModelError(
+            f"the test size must be at least 0 and less than 1, got {share}: give a share."
+        )
+    rng = np.random.default_rng(seed)
+    test = np.zeros(len(y), dtype=bool)
+    for label in np.unique(y):
+        members = rng.permutation(np.flatnonzero(y == label))
+        n_test = min(round(share * len(members)), len(members) - 1)
+        test[members[:n_test]] = True
+    return np.flatnonzero(~test), np.flatnonzero(test)

@@ -1,1 +1,0 @@
-"""Search for regression networks: exact moves of units, fits of the last layer."""
