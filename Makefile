@@ -42,12 +42,12 @@ check-report: $(VENV)/.tested
 check-resume: $(VENV)/.tested
 	$(BIN)/python -m tests.experiments.check_resume
 
-# docs/reproduction.md from a full run, which goes on where an earlier one stopped.
+# docs/reference/reproduction.md from a full run, which goes on where an earlier one stopped.
 RESULTS ?= results/reproduction
 reproduction: $(VENV)/.tested
 	$(BIN)/bdnn reproduce all --out $(RESULTS)
-	cp $(RESULTS)/report.md docs/reproduction.md
-	rm -rf docs/figures && cp -r $(RESULTS)/figures docs/figures
+	cp $(RESULTS)/report.md docs/reference/reproduction.md
+	rm -rf docs/reference/figures && cp -r $(RESULTS)/figures docs/reference/figures
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -48,7 +48,7 @@ def test_one_activation_per_layer(tmp_path):
         (["--activation", "sign,sign"], "one per hidden layer, got 2 for 1"),
         (
             ["--activation", "ternary", "--method", "data_splitting"],
-            "method 'data_splitting' cannot train activation 'ternary'",
+            "method 'data_splitting' does not take activation 'ternary'",
         ),
     ],
 )

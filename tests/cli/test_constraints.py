@@ -41,7 +41,6 @@ def test_prices_are_told_apart_from_the_loss(small_csv):
         (("--monotone", "a"), ("--monotone", "'a'")),
         (("--parity", "a:much"), ("--parity", "'a:much'")),
         (("--opportunity", "b:1"), ("EqualOpportunity('b', 1.0)", "no sample")),
-        (("--max-units", 1, "--method", "gradients"), ("gradients", "units=1")),
     ],
 )
 def test_bad_input_is_one_sentence(small_csv, options, parts, capsys):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bdnn import BDNNClassifier, Robust
+from bdnn import BDNNClassifier, Limits
 from bdnn.constraints import (
     DemographicParity,
     EqualOpportunity,
@@ -98,28 +98,6 @@ CASES = [
         {"constraints": [Forbid("a"), FixedWeight(0, 1, "a", 1)]},
         r"Forbid\('a'\) and FixedWeight\(.*\) contradict each other",
     ),
-    ({"constraints": [Sparsity(total=4)], "method": "gradients"}, "method 'gradients' cannot"),
-    (
-        {"constraints": [Sparsity(total=4)], "robust": Robust(0.1)},
-        r"Robust\(loss='certified'\) cannot",
-    ),
-    (
-        {"must": [1, 0, 0, 0, 0], "robust": Robust(0.1, loss="average")},
-        "about single samples",
-    ),
-    (
-        # Copies that do not move fall on their samples and are none nevertheless.
-        {"constraints": DemographicParity("a", 0.1), "robust": Robust(0.0, loss="average")},
-        "about single samples",
-    ),
-    (
-        {"constraints": [Sparsity(total=4)], "activation": "ternary", "method": "descent"},
-        "method 'descent' cannot keep .* with activation 'ternary'",
-    ),
-    (
-        {"constraints": [Sparsity(total=4)], "validation_fraction": 0.5},
-        "validation_fraction cannot",
-    ),
     (
         {"constraints": [Sparsity(total=4)], "method": Auto(objectives=("error",))},
         r"objectives=\('error',\) cannot be combined with Sparsity\(total=4\)",
@@ -163,12 +141,19 @@ def test_constraints_that_cannot_hold_together_are_named_together():
     assert "per_layer" not in text
 
 
-def test_further_samples_take_no_constraints():
-    model = fit(constraints=[Sparsity(total=4)], method="exact")
-    with pytest.raises(ModelError, match="do not train with robust or constraints"):
-        model.extend(X, Y)
-    with pytest.raises(ModelError, match="do not train with robust or constraints"):
-        BDNNClassifier(constraints=[Forbid(0)]).partial_fit(X, Y, classes=["no", "yes"])
+def test_further_samples_take_constraints_on_weights_only():
+    asked = [Sparsity(total=4), Forbid(0)]
+    model = fit(constraints=asked, method="exact").extend(X, Y)
+    assert not model.network_.weights[0][:, 0].any()
+    assert sum(np.count_nonzero(W) for W in model.network_.weights) <= 4
+    again = BDNNClassifier(hidden=(2,), constraints=asked, method="exact", limits=Limits(seconds=5))
+    again.partial_fit(X, Y, classes=["no", "yes"]).partial_fit(X, Y)
+    assert again.result_.loss == model.result_.loss
+    fair = BDNNClassifier(constraints=DemographicParity("a", 0.1))
+    with pytest.raises(ModelError, match="weights alone, got DemographicParity"):
+        fair.partial_fit(X, Y, classes=["no", "yes"])
+    with pytest.raises(ModelError, match="does not go on with a price"):
+        fit(constraints=[Sparsity(price=1.0)], method="exact").extend(X, Y)
 
 
 def test_smallest_network_takes_no_constraints():

@@ -213,3 +213,36 @@ def test_robust_training_beside_a_linear_program_by_hand():
                 wrong = ((column >= above) != yes).sum()
                 losses.append(2 * min(wrong, len(Y) - wrong))
     assert model.result_.loss == min(losses)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("method", ["auto", "descent", "exact", "gradients", "local_search"])
+def test_held_out_samples_choose_among_networks_that_keep_constraints(method):
+    asked = [Sparsity(per_unit=2), Forbid("c")]
+    options = {"validation_fraction": 0.3, "limits": Limits(seconds=3)}
+    model = fit(constraints=asked, method=method, **options)
+    assert not model.network_.weights[0][:, 2].any()
+    assert all((W != 0).sum(axis=1).max() <= 2 for W in model.network_.weights)
+    assert model._memory.samples.counted.sum() < 30
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("method", ["auto", "descent", "exact"])
+def test_guarantees_keep_constraints(method):
+    options = {"robust": Robust(0.05), "limits": Limits(seconds=3)}
+    model = fit(constraints=Forbid("c"), method=method, hidden=(3,), **options)
+    assert not model.network_.weights[0][:, 2].any()
+    certified = model.certify(X, Y, radius=0.05)
+    assert model.result_.loss == pytest.approx(30 - 30 * certified.accuracy)
+    assert model.result_.bound <= model.result_.loss < 15
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("method", ["auto", "descent"])
+def test_the_average_of_copies_keeps_what_is_asked_of_samples(method):
+    must = np.arange(30) < 3
+    options = {"robust": Robust(0.2, loss="average"), "limits": Limits(seconds=3)}
+    model = fit(must=must, method=method, hidden=(3,), **options)
+    assert (model.predict(X[must]) == Y[must]).all()
+    # Sixteen copies share the weight of a sample.
+    assert model.result_.loss * 16 == np.rint(model.result_.loss * 16)

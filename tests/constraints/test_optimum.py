@@ -15,6 +15,7 @@ from bdnn.constraints import (
     Sparsity,
 )
 from bdnn.errors import InfeasibleError
+from bdnn.mip import Reductions
 from bdnn.network.architecture import Architecture
 from bdnn.problem.create import classification
 from bdnn.problem.terms.context import Context
@@ -345,3 +346,14 @@ def test_the_optimum_is_that_of_enumeration(networks, case, solver):
     assert found.result.minimised == pytest.approx(expected, abs=1e-5)
     assert found.result.loss == constrained.value(found.network)
     assert constrained.is_feasible(found.network) or units > len(found.network.weights[0])
+
+
+@pytest.mark.parametrize("weights", ["binary", "int:2"])
+def test_monotone_with_output_weights_of_one_sign(weights):
+    """Outputs whose weights are turned positive have no lower end that a path could be held by."""
+    shape = Architecture.create(2, 2, hidden=(2,), weights=weights)
+    problem = constrain(classification(shape, X, Y), constraints=Monotone(0))
+    methods = [Exact(), Exact(reductions=Reductions.none())]
+    results = [method.train(problem, budget=Budget(seconds=60)).result for method in methods]
+    assert [result.status for result in results] == ["optimal", "optimal"]
+    assert results[0].loss == results[1].loss

@@ -167,10 +167,14 @@ REFUSED = {
     "NaN": ({}, lambda X, y: (X * np.nan, y), "NaN in row 0"),
     "length": ({}, lambda X, y: (X, y[:1]), "inconsistent"),
     "weights": ({}, lambda X, y: (X, y, [1.0, -1.0]), "sample_weight"),
-    "method": ({"method": "local_search"}, lambda X, y: (X, y), "'local_search' cannot go on"),
+    "method": (
+        {"method": "local_search"},
+        lambda X, y: (X, y),
+        "does not take further",
+    ),
     "width": ({"hidden": (2,)}, lambda X, y: (X, y), "keeps the network"),
     "scale": ({"scale": "minmax"}, lambda X, y: (X, y), "scale"),
-    "radius": ({"robust": Robust(0.1)}, lambda X, y: (X, y), "train with robust"),
+    "radius": ({"robust": Robust(0.1)}, lambda X, y: (X, y), "weights alone, got robust"),
 }
 
 

@@ -14,8 +14,9 @@ from bdnn.network.network import Network
 from bdnn.problem.create import constrain
 from bdnn.solvers.registry import choose_solver, get_solver
 from bdnn.solvers.result import Limits
-from bdnn.training import Budget
-from bdnn.training.certified import Certified, balls_of, certified_problem
+from bdnn.training import Auto, Budget, Descent, Exact
+from bdnn.training.perturbed import certified_problem
+from bdnn.training.phases.worst_case import balls_of
 from tests.encoding.encoders import make_encoder
 from tests.grids import long
 
@@ -68,7 +69,7 @@ def smallest_loss(problem):
 def test_optimum_of_one_unit_equals_enumeration(weights, n_features):
     problem = random_problem(20 + n_features, n_samples=5, n_features=n_features, weights=weights)
     expected = smallest_loss(problem)
-    network, result = Certified(search=False).train(problem, budget=Budget(60), solver="cpsat")
+    network, result = Exact().train(problem, budget=Budget(60), solver="cpsat")
     assert result.is_proven
     assert result.loss == result.bound == problem.value(network) == expected
     assert expected > 0
@@ -79,7 +80,7 @@ def test_optimum_of_one_unit_equals_enumeration(weights, n_features):
 def test_optimum_of_one_unit_in_other_balls_equals_enumeration(weights, norm):
     problem = random_problem(24, n_samples=5, n_features=2, weights=weights, norm=norm, radius=0.2)
     expected = smallest_loss(problem)
-    network, result = Certified(search=False).train(problem, budget=Budget(60), solver="scip")
+    network, result = Exact().train(problem, budget=Budget(60), solver="scip")
     assert result.is_proven
     assert result.loss == result.bound == problem.value(network) == expected
     assert expected > 0
@@ -90,10 +91,10 @@ def test_a_deep_optimum_is_no_worse_than_search_and_random_networks(norm):
     problem = random_problem(
         7, n_samples=6, n_features=2, hidden=(2, 2), norm=norm, radius=0.15, weights="ternary"
     )
-    network, result = Certified(search=False).train(problem, budget=Budget(120), solver="scip")
+    network, result = Exact().train(problem, budget=Budget(120), solver="scip")
     assert result.is_proven
     assert result.loss == problem.value(network)
-    assert 0 < result.loss <= Certified(patience=0.5, solve=False).train(problem).result.loss
+    assert 0 < result.loss <= Descent(patience=0.5).train(problem).result.loss
     rng = np.random.default_rng(0)
     assert min(problem.value(drawn(problem.architecture, rng)) for _ in range(400)) >= result.loss
 
@@ -115,12 +116,12 @@ def drawn(shape, rng):
 def test_solvers_and_search_agree(n_classes):
     problem = random_problem(5, n_features=2, n_classes=n_classes, hidden=(2,), radius=0.15)
     losses = {
-        solver: Certified(search=False).train(problem, budget=Budget(120), solver=solver)[1]
+        solver: Exact().train(problem, budget=Budget(120), solver=solver)[1]
         for solver in ("cpsat", "scip")
     }
     assert all(result.is_proven for result in losses.values())
     assert losses["cpsat"].loss == losses["scip"].loss
-    _, both = Certified(patience=0.5).train(problem, budget=Budget(60))
+    _, both = Auto(patience=0.5).train(problem, budget=Budget(60))
     assert both.loss == both.bound == losses["cpsat"].loss
 
 
@@ -162,7 +163,7 @@ def test_a_lifted_network_breaks_no_row_and_reads_back(
 
 def test_continuous_weights_are_solved_with_a_margin():
     problem = random_problem(3, weights="continuous", hidden=(2,))
-    network, result = Certified(search=False).train(problem, budget=Budget(60), solver="highs")
+    network, result = Exact().train(problem, budget=Budget(60), solver="highs")
     assert result.loss == problem.value(network)
     assert result.is_proven
 

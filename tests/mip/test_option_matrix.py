@@ -18,8 +18,7 @@ from bdnn.constraints import Monotone, Regularizer, Sparsity
 from bdnn.errors import BDNNError, InfeasibleError, NoSolutionError, UnsupportedFeatureError
 from bdnn.problem.create import classification
 from bdnn.solvers.registry import available_solvers
-from bdnn.training import Auto, Budget, Descent
-from bdnn.training.regression import RegressionExact
+from bdnn.training import Auto, Budget, Descent, Exact
 from tests.oracle import smallest_loss, smallest_regression_loss
 from tests.problems import regression_problem
 from tests.sentences import assert_one_sentence
@@ -69,16 +68,16 @@ OPTIONS = {
     },
 }
 REASONS = {
-    "samples in parts go on with 'auto', 'exact' and 'descent' only": "cannot go on|with robust",
-    "samples in parts go on without demands": "do not train with robust or constraints",
+    "samples in parts go on with 'auto', 'exact' and 'descent' only": "further|weights alone",
+    "samples in parts go on without prices": "does not go on with a price",
     "binary weights are never zero": "binary",
-    "the search keeps demands on steps only": "cannot keep",
-    "demands do not combine with certified training": "cannot be combined",
     "activations are for hidden layers": "activation is for hidden layers",
-    "certified training has a method of its own": "certified",
+    "certified training is for 'auto', 'exact' and 'descent'": "does not take guarantees",
+    "the program of certified training is for steps": "is for steps",
+    "sums of continuous weights on several values round in two ways": "layer of continuous",
     "certified training needs a hidden layer and scores": "certified",
-    "activations are held within a radius by programs": "cannot hold activations",
-    "several values are searched and solved without a radius": "cannot train activation",
+    "activations are held within a radius by programs": "does not take activations that hold",
+    "one threshold is held within a radius": "does not take activation|cannot be held",
 }
 
 
@@ -88,23 +87,10 @@ def refusal(case):
     steps = case["activation"] == "step"
     # Two values are steps in other numbers, as long as each unit has its own threshold.
     as_steps = steps or (case["activation"] == "sign" and case["thresholds"] == "neuron")
-    demands = case["demands"] != "none"
     rules = (
-        (
-            demands and case["samples"] == "in parts",
-            "samples in parts go on without demands",
-        ),
         (
             case["demands"] == "per unit" and case["weights"] == "binary",
             "binary weights are never zero",
-        ),
-        (
-            demands and case["radius"] == "certified",
-            "demands do not combine with certified training",
-        ),
-        (
-            demands and method == "descent" and not as_steps,
-            "the search keeps demands on steps only",
         ),
         (
             case["samples"] == "in parts" and (robust or method == "local_search"),
@@ -112,8 +98,8 @@ def refusal(case):
         ),
         (not steps and case["hidden"] == "none", "activations are for hidden layers"),
         (
-            case["radius"] == "certified" and method in ("descent", "local_search"),
-            "certified training has a method of its own",
+            case["radius"] == "certified" and method == "local_search",
+            "certified training is for 'auto', 'exact' and 'descent'",
         ),
         (
             case["radius"] == "certified" and (case["hidden"] == "none" or case["ties"] == "first"),
@@ -124,8 +110,20 @@ def refusal(case):
             "activations are held within a radius by programs",
         ),
         (
-            not as_steps and (robust or method == "local_search"),
-            "several values are searched and solved without a radius",
+            not as_steps and (case["radius"] in ("linf", "l1") or method == "local_search"),
+            "one threshold is held within a radius",
+        ),
+        (
+            not as_steps and case["radius"] == "certified" and case["weights"] == "continuous",
+            "sums of continuous weights on several values round in two ways",
+        ),
+        (
+            not as_steps and case["radius"] == "certified" and method == "exact",
+            "the program of certified training is for steps",
+        ),
+        (
+            case["demands"] in ("price", "l1") and case["samples"] == "in parts",
+            "samples in parts go on without prices",
         ),
     )
     return next((reason for holds, reason in rules if holds), None)
@@ -136,12 +134,18 @@ def takes_long(case):
     certified = case["radius"] == "certified"
     levels = case["activation"] in ("three", "fixed")
     priced = case["demands"] == "l1" and case["weights"] == "continuous"
-    return ((certified or priced) and case["method"] == "auto") or (
-        levels
-        and (
-            (case["method"] == "auto" and case["samples"] == "in parts")
-            or (case["method"] == "exact" and case["hidden"] == "deep")
-            or (case["weights"] == "continuous" and case["demands"] != "none")
+    # The program of certified training does not know demands, so that it proves little.
+    judged = certified and case["demands"] != "none" and case["method"] == "exact"
+    return (
+        judged
+        or ((certified or priced) and case["method"] == "auto")
+        or (
+            levels
+            and (
+                (case["method"] == "auto" and case["samples"] == "in parts")
+                or (case["method"] == "exact" and case["hidden"] == "deep")
+                or (case["weights"] == "continuous" and case["demands"] != "none")
+            )
         )
     )
 
@@ -290,7 +294,7 @@ def test_options_of_regression_together(case):
         options |= REGRESSION[name][value]
     problem = regression_problem(len(identify(case)), n_samples=5, **options)
     results = {
-        solver: RegressionExact().train(problem, budget=Budget(seconds=100), solver=solver).result
+        solver: Exact().train(problem, budget=Budget(seconds=100), solver=solver).result
         for solver in available_solvers()
         if solver != "cpsat"
     }

@@ -21,8 +21,9 @@ from bdnn.search.kernels.certified import (
     refresh_leads,
     total_cost,
 )
-from bdnn.training import Budget
-from bdnn.training.certified import Certified, balls_of, certified_problem
+from bdnn.training import Auto, Budget
+from bdnn.training.perturbed import certified_problem
+from bdnn.training.phases.worst_case import balls_of
 
 NORMS = ("linf", "l1", "l2")
 
@@ -103,7 +104,7 @@ def test_cold_moves_never_raise_the_cost(seed, weights, norm, thresholds):
 @pytest.mark.parametrize("norm", NORMS)
 def test_separated_classes_are_certified_and_proven(weights, norm):
     problem = blobs(weights=weights, norm=norm, radius=0.05)
-    network, result = Certified().train(problem, budget=Budget(20, seed=0))
+    network, result = Auto().train(problem, budget=Budget(20, seed=0))
     assert result.loss == problem.value(network)
     assert result.loss == result.bound == 0
     assert result.is_proven
@@ -118,21 +119,21 @@ def test_overlaps_are_given_up_and_nothing_else():
     shape = problem.architecture
     scaler = Encoder.fit(X, None, weights=shape.weights[0])
     problem = certified_problem(shape, scaler, X, problem.loss.labels, radius, "linf")
-    _, result = Certified().train(problem, budget=Budget(20, seed=1))
+    _, result = Auto().train(problem, budget=Budget(20, seed=1))
     assert (result.loss, result.bound, result.bound_origin) == (1, 1, "overlapping balls")
     assert result.is_proven
 
 
 def test_a_radius_of_zero_is_ordinary_training():
     problem = blobs(radius=0.0)
-    network, result = Certified().train(problem, budget=Budget(20, seed=0))
+    network, result = Auto().train(problem, budget=Budget(20, seed=0))
     assert result.loss == 0
     assert (network.predict(problem.inputs) == problem.loss.labels).all()
 
 
 def test_deep_networks_copy_a_shallow_one():
     problem = blobs(radius=0.05, hidden=(4, 3, 5))
-    network, result = Certified().train(problem, budget=Budget(20, seed=0))
+    network, result = Auto().train(problem, budget=Budget(20, seed=0))
     assert network.architecture == problem.architecture
     assert result.loss == problem.value(network) == 0
 
@@ -141,7 +142,7 @@ def test_radii_and_weights_differ_from_sample_to_sample():
     radius = np.where(np.arange(40) < 20, 0.05, 0.3)
     weight = np.where(np.arange(40) < 20, 1.0, 0.25)
     problem = blobs(radius=radius, sample_weight=weight)
-    network, result = Certified().train(problem, budget=Budget(5, seed=0))
+    network, result = Auto().train(problem, budget=Budget(5, seed=0))
     assert result.loss == pytest.approx(weight[~problem.loss.is_certified(network)].sum())
     assert result.bound <= result.loss
 
@@ -184,4 +185,4 @@ def test_moves_keep_terms_about_weights(weights):
 
 def test_what_cannot_be_done_is_said():
     with pytest.raises(ModelError, match="hidden layer"):
-        Certified().train(blobs(hidden=()), budget=Budget(1))
+        Auto().train(blobs(hidden=()), budget=Budget(1))

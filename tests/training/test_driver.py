@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
 
 from bdnn.errors import InfeasibleError
-from bdnn.training import Exact, Run
+from bdnn.training import Budget, Exact, Run, Schedule, Share
 from bdnn.training.driver import execute
 from tests.problems import random_problem
 from tests.training.test_run import PROBLEM, networks, new_run
@@ -23,12 +23,16 @@ class Step:
     is_final: bool = False
     applies_: bool = True
     done: bool = False
+    share: Share = field(default_factory=Share)
+    reserve: float = 0.0
+    seconds: float | None = None
 
     def applies(self, run):
         return self.applies_
 
-    def execute(self, run):
+    def execute(self, run, slot):
         self.done = True
+        self.seconds = slot.remaining
         if isinstance(self.does, BaseException):
             raise self.does
         if self.does is not None:
@@ -102,14 +106,37 @@ def test_an_error_of_the_handler_is_the_callers():
 
 @pytest.mark.usefixtures("lenient")
 def test_a_method_whose_solver_breaks_returns_its_start(monkeypatch):
-    from bdnn.training.exact import ExactSolve
+    from bdnn.training.phases.solve import Solving
 
-    def broken(self, **options):
+    def broken(self, *options):
         raise ZeroDivisionError("in the middle")
 
-    monkeypatch.setattr(ExactSolve, "run", broken)
+    monkeypatch.setattr(Solving, "run_all", broken)
     problem = random_problem(0, n_samples=20)
     network, result = Exact().train(problem)
     assert result.loss == problem.value(network)
     assert "ZeroDivisionError: in the middle" in result.message
     assert PROBLEM is not problem
+
+
+def test_every_phase_has_its_slot_and_leaves_what_later_ones_are_promised():
+    steps = [
+        Step("half", share=Share(0.5)),
+        Step("until", share=Share(0.25, of_limit=True)),
+        Step("most", share=Share(most=3.0)),
+        Step("last", is_final=True, reserve=20.0),
+    ]
+    run = Run(PROBLEM, Budget(seconds=100), clock=lambda: 0.0)
+    execute(steps, run)
+    assert [step.seconds for step in steps] == [40.0, 25.0, 3.0, 100.0]
+
+
+def test_a_phase_whose_time_is_promised_to_another_is_left_out():
+    steps = [Step("search"), Step("last", is_final=True, reserve=100.0)]
+    execute(steps, Run(PROBLEM, Budget(seconds=100), clock=lambda: 0.0))
+    assert [step.done for step in steps] == [False, True]
+
+
+def test_a_schedule_can_be_replaced():
+    schedule = replace(Schedule(), search=Share(0.1, of_limit=True))
+    assert Run(PROBLEM, schedule=schedule).schedule.search.seconds(left=9.0, limit=10.0) == 1.0

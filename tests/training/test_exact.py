@@ -19,7 +19,7 @@ from bdnn.solvers.base import AbstractSolver, Feature
 from bdnn.solvers.registry import SOLVERS, available_solvers
 from bdnn.solvers.result import SolveResult, Termination
 from bdnn.training import Budget, Exact
-from bdnn.training.registry import METHODS, get_method
+from bdnn.training.base import METHODS, get_method
 from tests.problems import random_problem, xor
 from tests.sentences import assert_one_sentence
 

@@ -141,5 +141,5 @@ def test_a_bound_for_networks_with_a_margin_gives_way_to_a_better_network():
 def test_other_methods_refuse(method):
     X, y, _ = samples(0)
     problem = problem_of(X, y)
-    with pytest.raises(ModelError, match=f"'{method.name}' cannot go on with further samples"):
+    with pytest.raises(ModelError, match=f"'{method.name}' does not take further samples"):
         method.train(problem, earlier=earlier_of(problem))

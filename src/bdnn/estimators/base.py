@@ -37,7 +37,6 @@ from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
 from bdnn.training.base import AbstractMethod
 from bdnn.training.limits import Budget, Limits
-from bdnn.training.regression.base import RegressionMethod
 from bdnn.training.result import Progress, TrainingResult
 
 _LIMITS = ("time limit", "node limit", "interrupted")
@@ -328,7 +327,7 @@ def warn_if_stopped(result: TrainingResult, *, stacklevel: int) -> None:
 
 def _plain_parameter(value: Any) -> Any:
     """Parameter as JSON: names of methods and solvers, nothing for networks and functions."""
-    named = AbstractMethod | RegressionMethod | AbstractSolver | WeightSet | Activation
+    named = AbstractMethod | AbstractSolver | WeightSet | Activation
     if isinstance(value, named):
         return value.name
     if isinstance(value, Limits | Robust):

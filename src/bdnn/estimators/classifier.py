@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +16,13 @@ from bdnn.constraints import AbstractConstraint
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import DataError
 from bdnn.estimators.base import BDNNEstimator, warn_if_stopped
-from bdnn.estimators.incremental import Memory, check_plain, check_same_shape, recalled
+from bdnn.estimators.incremental import (
+    Memory,
+    check_same_networks,
+    check_same_shape,
+    check_weights_only,
+    recalled,
+)
 from bdnn.estimators.problems import check_constraints, make_problems
 from bdnn.estimators.robust import Robust, with_radii
 from bdnn.estimators.samples import LabelledSamples, Problems
@@ -30,9 +35,8 @@ from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.network.network import Network
 from bdnn.problem.create import claims, demands_of
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import AbstractMethod
+from bdnn.training.base import AbstractMethod, get_method
 from bdnn.training.limits import Limits
-from bdnn.training.registry import get_method
 from bdnn.training.result import Progress
 
 
@@ -81,8 +85,8 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         Share of the samples that is kept aside to choose by. Methods find out by them how to train
         and then train that way on all samples, which the result counts. With ``refit=False`` of the
         method they choose among networks trained on the others, and the result counts these; so
-        they do with a guarantee for a radius, and in ``data_splitting`` as the paper states it or
-        under constraints.
+        they do with a guarantee for a radius, under constraints, and for methods ``exact``,
+        ``local_search`` and ``data_splitting`` as the paper states it.
     robust : Robust or None, default None
         Balls around the training samples and what holds in them, see :class:`bdnn.Robust`.
     constraints : constraint or sequence of constraints, default ()
@@ -247,7 +251,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         given = check_classes(classes, getattr(self, "classes_", None))
         if given is None or hasattr(self, "model_"):
             return self.extend(X, y, sample_weight)
-        check_plain(robust=self.robust, constraints=self.constraints, trained={})
+        check_weights_only(self.robust, check_constraints(self.constraints))
         values = check_features(self, X, reset=True)
         labels = known_labels(y, len(values), given)
         samples = LabelledSamples.create(
@@ -286,8 +290,9 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         began = time.perf_counter()
         check_is_fitted(self, "model_")
         method = get_method(self.method)
-        method.check_continues()
-        check_plain(robust=self.robust, constraints=self.constraints, trained=self._certificate)
+        method.check({"earlier": "further samples"})
+        constraints = check_constraints(self.constraints)
+        check_weights_only(self.robust, constraints)
         architecture = self._architecture(self.n_features_in_, len(self.classes_))
         check_same_shape(self.model_, architecture, self.scale)
         budget = self._budget()
@@ -302,7 +307,16 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
             self.network_,
             self.result_.proof,
         )
-        problems = samples.problems(partial(samples.problem, architecture, inputs))
+        method, problems = make_problems(
+            samples,
+            architecture,
+            self.encoder_,
+            method,
+            robust=None,
+            constraints=constraints,
+            seed=budget.seed,
+        )
+        check_same_networks(problems.problem, self._certificate)
         models = (self._memory and self._memory.models) or GrowingModel()
         return self._train(
             self.encoder_,
@@ -336,12 +350,10 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
             labels=samples.labels,
             unscaled=unscaled,
         )
+        # Under constraints and for guarantees networks are compared, and not ways to train.
         is_constrained = bool(constraints) or samples.must is not None
-        counts_all = (
-            method.refits
-            and (robust is None or robust.loss == "average")
-            and not (method.validates_constrained and is_constrained)
-        )
+        is_plain = robust is None or robust.loss == "average"
+        counts_all = method.refits and is_plain and not is_constrained
         samples = samples.split(self.validation_fraction, budget.seed, counts_all=counts_all)
         method, problems = make_problems(
             samples,

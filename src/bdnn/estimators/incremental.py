@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from bdnn.constraints import AbstractConstraint
 from bdnn.encoding.scaling import AUTO_KINDS
 from bdnn.errors import DataError, ModelError
 from bdnn.estimators.samples import LabelledSamples
 from bdnn.mip.model import GrowingModel
 from bdnn.model import Model
 from bdnn.network.architecture import Architecture
+from bdnn.problem.create import demands_of
+from bdnn.problem.problem import Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,16 +75,30 @@ def check_same_shape(model: Model, architecture: Architecture, scale: str | None
         )
 
 
-def check_plain(*, robust: object, constraints: object, trained: Mapping[str, Any]) -> None:
-    """Refuse what further samples cannot be combined with, and a bound for other networks."""
-    if constraints or robust is not None:
+def check_weights_only(robust: object, constraints: Sequence[AbstractConstraint]) -> None:
+    """Refuse what says something else of all samples than of some of them."""
+    found = ["robust"] if robust is not None else []
+    found += [constraint.name for constraint in constraints if constraint.is_about_samples]
+    if found:
         raise ModelError(
-            "partial_fit and extend do not train with robust or constraints: fit a new model with "
-            "all samples."
+            "partial_fit and extend go on with what is asked of weights alone, got "
+            f"{' and '.join(found)}: fit a new model with all samples."
         )
-    if {"robust", "constraints"} & set(trained):
-        # Its bound is one for other networks or another loss.
+
+
+def check_same_networks(problem: Problem[Any], trained: Mapping[str, Any]) -> None:
+    """Refuse a bound for other networks or another loss; bounds of both parts then add up.
+
+    A price is paid once, and its share of the earlier bound is not known.
+    """
+    before = ("robust" in trained, trained.get("constraints", []), "penalty" in trained)
+    if before != (False, demands_of(problem).get("constraints", []), problem.has_price):
         raise ModelError(
-            "extend does not go on from training with robust or constraints: fit a new model with "
-            "all samples."
+            "extend does not go on from training with robust or other constraints: fit a new model "
+            "with all samples."
+        )
+    if problem.has_price:
+        raise ModelError(
+            f"extend does not go on with a price, got {problem.demands}: fit a new model with all "
+            "samples."
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -14,7 +13,8 @@ from bdnn.errors import ModelError
 from bdnn.estimators.robust import Robust
 from bdnn.estimators.samples import LabelledSamples, Problems
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import constrain
+from bdnn.problem.create import constrain, led_by
+from bdnn.problem.samples import Samples
 from bdnn.problem.terms.context import Context, sequence
 from bdnn.training.base import AbstractMethod
 from bdnn.training.paper.local_search import LocalSearch
@@ -35,7 +35,6 @@ def make_problems(
     if robust is None:
         found = samples.problems(partial(samples.problem, architecture, inputs))
     else:
-        method = robust.method(method)
         make = partial(robust.problem, samples, architecture, encoder, inputs, seed)
         found = samples.problems(make)
         method = robust.with_radii(method, found.problem, samples)
@@ -45,25 +44,22 @@ def make_problems(
         constraints = [*constraints, MustClassify(np.flatnonzero(samples.must))]
     if not constraints:
         return method, found
+    problem, lines = found.problem, found.problem.samples.line
+    if robust is not None and robust.loss == "average":
+        # The loss counts moved copies; what is asked of samples is about the true ones.
+        true = Samples.merge(inputs, samples.weight_in(samples.counted))
+        problem, lines = led_by(problem, true), true.line
     context = Context(
         architecture,
         encoder.feature_names,
         tuple(samples.classes.tolist()),
         samples.values,
         samples.labels,
-        found.problem.samples.line,
+        lines,
         samples.groups,
+        problem.samples.n_lines,
     )
-    if robust is not None and robust.loss == "average":
-        # A copy that happens to fall on a sample is still no sample.
-        context = replace(context, lines=np.full_like(context.lines, -1))
-    problem = constrain(found.problem, constraints, context)
-    if problem.terms and problem.loss.kind == "certified":
-        raise ModelError(
-            f"Robust(loss='certified') cannot be combined with {problem.demands}: use the loss "
-            "'pattern', which keeps first-layer activations."
-        )
-    return method, found._replace(problem=problem)
+    return method, found._replace(problem=constrain(problem, constraints, context))
 
 
 def check_constraints(constraints: object) -> tuple[AbstractConstraint, ...]:

@@ -24,11 +24,10 @@ from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.network.network import Network
 from bdnn.problem.create import constrain, regression
 from bdnn.problem.terms.context import Context
+from bdnn.selection.smoothing import smoothed
 from bdnn.solvers.base import AbstractSolver
+from bdnn.training.base import AbstractMethod, get_method
 from bdnn.training.limits import Limits, is_number
-from bdnn.training.regression.base import RegressionMethod
-from bdnn.training.regression.registry import get_regression_method
-from bdnn.training.regression.smoothing import smoothed
 from bdnn.training.result import Progress
 
 # What predicts new samples best, measured by benchmarks/regression.py: how much of a target is
@@ -60,10 +59,11 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         Weight set of the hidden layers, the last layer being continuous; or one set per layer, the
         last one included. Sets as in :class:`~bdnn.BDNNClassifier`.
     thresholds : {"neuron", "layer", "zero"}, default "neuron"
-        Of hidden units; and the outputs' biases likewise. ``"layer"`` is for method ``"exact"``.
+        Of hidden units; and the outputs' biases likewise. ``"layer"`` is for methods ``"exact"``
+        and ``"auto"``, which is a solver alone then.
     activation : str, Activation or sequence of these, default "step"
-        Values of the hidden units, as in :class:`~bdnn.BDNNClassifier`. Other values than 0 and 1
-        are for methods ``"exact"`` and ``"auto"``, which is a solver alone then.
+        Values of the hidden units, as in :class:`~bdnn.BDNNClassifier`. A search begins with steps,
+        which other values can copy.
     loss : {"squared", "absolute"}, default "squared"
     ridge : float or "auto", default "auto"
         Weight of the penalty, in samples. ``"auto"`` is 10, or 3 % of the samples if that is less,
@@ -84,8 +84,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         When to stop, see :class:`bdnn.Limits`; None for a minute.
     constraints : constraint or sequence of constraints, default ()
         What the weights must keep: :class:`~bdnn.constraints.Sparsity` without a price,
-        :class:`~bdnn.constraints.Forbid` and :class:`~bdnn.constraints.FixedWeight`. For methods
-        ``"exact"`` and ``"auto"`` as above.
+        :class:`~bdnn.constraints.Forbid` and :class:`~bdnn.constraints.FixedWeight`.
     start : Network or None, default None
         A network of the same architecture to begin with.
     random_state : int, RandomState or None, default None
@@ -131,7 +130,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         loss: str = "squared",
         ridge: float | str = "auto",
         smoothing: float | str = "auto",
-        method: str | RegressionMethod = "auto",
+        method: str | AbstractMethod = "auto",
         solver: str | AbstractSolver = "auto",
         scale: str | None = "standard",
         limits: Limits | None = None,
@@ -188,7 +187,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         targets = check_targets(y, len(values)).reshape(len(values), -1)
         weight = check_weights(sample_weight, len(values))
         architecture = self._architecture(values.shape[1], targets.shape[1])
-        method = get_regression_method(self.method)
+        method = get_method(self.method)
         budget = self._budget()
         self._check_numbers()
         # Plain losses are what a proof is wanted of; predictions are better for a little less.
@@ -223,7 +222,6 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         )
         context = replace(Context.of_problem(given), names=encoder.feature_names)
         given = constrain(given, check_constraints(self.constraints), context)
-        method.check_supports(given)
         problem = given
         if self.smoothing_:
             with threadpool_limits(budget.threads, "blas"):

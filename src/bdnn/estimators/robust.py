@@ -14,11 +14,8 @@ from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.norms import check_norm, check_radius
 from bdnn.problem.problem import Problem
-from bdnn.training import Auto, Exact
-from bdnn.training.average import average_problem
 from bdnn.training.base import AbstractMethod
-from bdnn.training.certified import Certified, certified_problem
-from bdnn.training.robust_auto import RobustAuto
+from bdnn.training.perturbed import average_problem, certified_problem
 
 RobustLoss = Literal["pattern", "certified", "average"]
 
@@ -70,31 +67,6 @@ class Robust:
         radius = float(samples.radius[0]) if same else samples.radius.tolist()
         return {"radius": radius, "norm": self.norm, "loss": self.loss}
 
-    def method(self, chosen: AbstractMethod) -> AbstractMethod:
-        """The method that can do it, or a sentence that says why the chosen one cannot."""
-        if self.loss == "average":
-            return chosen  # moved copies are samples like any others
-        if self.loss == "certified":
-            if type(chosen) is Exact:
-                return Certified(search=False, eps=chosen.eps)
-            if type(chosen) is Auto:
-                return Certified(patience=chosen.patience, eps=chosen.eps)
-            if isinstance(chosen, Certified):
-                return chosen
-            other = "'pattern' or 'average'" if hasattr(chosen, "robust_radius") else "'average'"
-            raise ModelError(
-                f"method '{chosen.name}' does not train with Robust(loss='certified'): use 'auto', "
-                f"'exact' or 'certified', or the loss {other}."
-            )
-        if type(chosen) is Auto:
-            return RobustAuto(reductions=chosen.reductions, eps=chosen.eps)
-        if not hasattr(chosen, "robust_radius"):
-            raise ModelError(
-                f"method '{chosen.name}' cannot hold activations within a radius: use 'exact', "
-                "'local_search' or 'data_splitting', or Robust(loss='certified')."
-            )
-        return chosen
-
     def problem(
         self,
         samples: LabelledSamples,
@@ -122,6 +94,7 @@ class Robust:
         """Hand the radii of the problem's inputs to the method: of equal samples the largest."""
         if self.loss != "pattern":
             return method
+        method.check({"balls": "activations that hold within a radius (Robust(loss='pattern'))"})
         assert samples.radius is not None
         radii = np.zeros(len(problem.inputs))
         rows = problem.samples.rows  # samples without weight are no part of the problem

@@ -93,7 +93,7 @@ def check_method(method: Method, grid: Mapping[str, list[Any]], fields: Fields) 
 
 def _training_method(settings: Mapping[str, Any], options: Mapping[str, Any]) -> Any:
     from bdnn.errors import ModelError
-    from bdnn.training.registry import METHODS, get_method
+    from bdnn.training.base import METHODS, get_method
 
     chosen = get_method(settings.get("method", "auto"))
     known = {entry.name for entry in dataclasses.fields(chosen)}

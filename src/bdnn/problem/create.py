@@ -107,11 +107,6 @@ def constrain(
                 f"constraints must be constraints such as Forbid('age'), got {constraint!r}: see "
                 "bdnn.constraints."
             )
-        if constraint.is_about_samples and (context.lines < 0).all():
-            raise ModelError(
-                f"{constraint.name} is about single samples, which Robust(loss='average') replaces "
-                "by moved copies: use the loss 'pattern', or leave one of the two out."
-            )
         terms += constraint.resolve(context)
     for term in terms:
         refusal = term.refusal(problem.architecture)

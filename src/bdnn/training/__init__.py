@@ -1,22 +1,20 @@
 """Training methods: each takes a training problem and returns a network with its result."""
 
-from bdnn.training.auto import Auto
-from bdnn.training.base import AbstractMethod
-from bdnn.training.certified import Certified
-from bdnn.training.descent import Descent
-from bdnn.training.exact import Exact
+from bdnn.training.base import METHODS, AbstractMethod, get_method
 from bdnn.training.gradients import Gradients
 from bdnn.training.limits import Budget, Limits
+from bdnn.training.methods import Auto, Descent, Exact
 from bdnn.training.paper.data_splitting import DataSplitting
 from bdnn.training.paper.local_search import LocalSearch
 from bdnn.training.result import Progress, Trained, TrainingResult
 from bdnn.training.run import Run
+from bdnn.training.schedule import Schedule, Share
 
 __all__ = [
+    "METHODS",
     "AbstractMethod",
     "Auto",
     "Budget",
-    "Certified",
     "DataSplitting",
     "Descent",
     "Exact",
@@ -25,6 +23,9 @@ __all__ = [
     "LocalSearch",
     "Progress",
     "Run",
+    "Schedule",
+    "Share",
     "Trained",
     "TrainingResult",
+    "get_method",
 ]

@@ -1,47 +1,62 @@
-"""What all methods of classifiers share: what they refuse, how a run begins and ends."""
+"""What all methods share: what they take, how a run begins and ends, and their names."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from fractions import Fraction
+from typing import Any, ClassVar
 
 from bdnn.bounds.previous import PreviousFit
 from bdnn.errors import ModelError
 from bdnn.mip.model import GrowingModel
-from bdnn.network.expansion import has_twin
+from bdnn.network.expansion import from_twin, has_twin, to_twin
 from bdnn.network.network import Network
-from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.checks import check_nodes, check_solver, check_start
-from bdnn.training.constrained import check_keeps
-from bdnn.training.discrete import check_levels, train_twin
-from bdnn.training.driver import Whole, execute
-from bdnn.training.incremental import continue_from
+from bdnn.solvers.registry import get_solver
+from bdnn.training.driver import Phase, execute
 from bdnn.training.limits import Budget
+from bdnn.training.phases.bounds import EarlierBounds
 from bdnn.training.result import Progress, Trained
 from bdnn.training.run import ProgressHandler, Run
+
+#: The training methods by name.
+METHODS: dict[str, type[AbstractMethod]] = {}
+
+_FAMILIES = {
+    "classes": "classes",
+    "numbers": "numbers as targets",
+    "guarantees": "guarantees for whole balls (Robust(loss='certified'))",
+}
 
 
 @dataclass(frozen=True)
 class AbstractMethod(ABC):
-    """A way to train; a frozen record of settings, so that it can be an estimator's parameter."""
+    """A way to train; a frozen record of settings, so that it can be an estimator's parameter.
+
+    A subclass with a name is known by it. It says what it takes in :attr:`handles`: what losses
+    may be about (``classes``, ``numbers``, ``guarantees``), units of other values (``levels``), a
+    run on fewer samples (``earlier``), limits of branch and bound (``nodes``), a ``solver``, and
+    activations that hold in balls (``balls``). All take held-out samples, which choose in the end
+    at least, and constraints and prices: moves keep them, or networks are judged by them.
+    """
 
     name: ClassVar[str]
-    uses_validation: ClassVar[bool] = False
-    trains_levels: ClassVar[bool] = False
-    continues: ClassVar[bool] = False
-    has_nodes: ClassVar[bool] = False
-    keeps_constraints: ClassVar[bool] = False
-    validates_constrained: ClassVar[bool] = False
+    handles: ClassVar[frozenset[str]] = frozenset({"classes"})
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "name" in cls.__dict__:
+            METHODS[cls.name] = cls
 
     def train(
         self,
-        problem: Problem[OutputLoss],
+        problem: Problem[Any],
         *,
-        validation: Problem[OutputLoss] | None = None,
-        training_part: Problem[OutputLoss] | None = None,
+        validation: Problem[Any] | None = None,
+        training_part: Problem[Any] | None = None,
         budget: Budget | None = None,
         solver: str | AbstractSolver = "auto",
         start: Network | None = None,
@@ -55,7 +70,7 @@ class AbstractMethod(ABC):
         ----------
         problem : Problem
         validation : Problem, optional
-            Samples for a choice among networks; only where :attr:`uses_validation`.
+            Samples for a choice among networks.
         training_part : Problem, optional
             What is left of the problem without the validation samples, where it holds these too:
             they show how to train, and the network is trained that way on all samples. Only where
@@ -66,8 +81,7 @@ class AbstractMethod(ABC):
         start : Network, optional
             A network of the same architecture to begin with.
         earlier : PreviousFit, optional
-            What a run on some of the samples has shown; training begins with its network. Only
-            where :attr:`continues`.
+            What a run on some of the samples has shown; training begins with its network.
         models : GrowingModel, optional
             Keeps the program for the next such run, and continues the one of the last.
         on_progress : callable, optional
@@ -80,43 +94,31 @@ class AbstractMethod(ABC):
             The best network with its result. There always is one.
         """
         budget = budget or Budget()
-        check_start(problem.architecture, start)
-        if validation is not None and not self.uses_validation:
-            raise ModelError(
-                f"method '{self.name}' makes no choice by validation, got samples for it: leave "
-                "validation_fraction at 0 or use method 'auto'."
-            )
+        _check_start(problem, start)
+        self.check(_asked(problem, budget, solver, earlier))
         if training_part is not None and not self.refits:
             raise ModelError(
                 f"method '{self.name}' with these options does not train on validation samples, "
                 "got a problem that holds them: give the part without them as the problem."
             )
-        if problem.terms:
-            check_keeps(problem, self.name, keeps=self.keeps_constraints)
-            if validation is not None and not self.validates_constrained:
-                raise ModelError(
-                    f"validation_fraction cannot be combined with {problem.demands}: leave it at 0."
-                )
-        check_nodes(budget, self.name, has_nodes=self.has_nodes)
-        check_solver(solver, self.name)
+        if solver != "auto":
+            get_solver(solver).check_available()  # before any work
         if earlier is not None:
-            self.check_continues()
             start = earlier.network
-        if problem.architecture.has_levels and has_twin(problem.architecture):
-            return train_twin(
-                self,
-                problem,
-                validation=validation,
-                training_part=training_part,
-                start=start,
-                earlier=earlier,
+        shape = problem.architecture
+        if shape.has_levels and has_twin(shape):
+            trained = self.train(
+                _of_steps(problem),
+                validation=None if validation is None else _of_steps(validation),
+                training_part=None if training_part is None else _of_steps(training_part),
+                start=None if start is None else to_twin(start),
+                earlier=None if earlier is None else _twin_of_earlier(earlier),
                 models=models,
                 budget=budget,
                 solver=solver,
                 on_progress=on_progress,
             )
-        if not self.trains_levels:
-            check_levels(problem, self.name)
+            return _from_steps(trained, problem)
         unit = problem.samples.unit
 
         def tell(moment: Progress) -> bool | None:
@@ -126,15 +128,14 @@ class AbstractMethod(ABC):
             budget = replace(budget, loss=budget.loss / unit)
         run = Run(problem, budget, tell)
         run.validation, run.training_part = validation, training_part
-        run.offer(problem.constant_network(), "start")
-        run.given = start
-        if start is not None:
-            run.offer(start, "start")
-        if earlier is not None:
-            continue_from(run, earlier)
+        run.given, run.earlier = start, earlier
         if models is not None:
             run.models = models
-        execute([Whole(self.name, lambda run: self._train(run, solver))], run)
+        for network in (problem.constant_network(), start):
+            if network is not None:
+                run.offer(network, "start")
+        phases = self.phases(run, solver)
+        execute([EarlierBounds(share=run.schedule.earlier_bounds), *phases], run)
         network, result = run.result(self.name)
         return Trained(problem.finished(network), result.in_units(unit))
 
@@ -143,14 +144,87 @@ class AbstractMethod(ABC):
         """Whether a choice by validation ends with training on all samples."""
         return False
 
-    def check_continues(self) -> None:
-        """Raise an error if the method cannot go on from a run on fewer samples."""
-        if not self.continues:
-            raise ModelError(
-                f"method '{self.name}' cannot go on with further samples: use 'auto', 'exact' or "
-                "'descent', or fit anew."
-            )
-
     @abstractmethod
-    def _train(self, recorder: Run[OutputLoss], solver: str | AbstractSolver) -> None:
-        """Offer networks and bounds to the run until it says stop."""
+    def phases(self, run: Run[Any], solver: str | AbstractSolver) -> Sequence[Phase]:
+        """Check the settings, and list what to do."""
+
+    def check(self, asked: Mapping[str, str]) -> None:
+        """Refuse what the method does not take, in words, and name those that do."""
+        for word, phrase in asked.items():
+            if word in self.handles:
+                continue
+            able = [f"'{name}'" for name in sorted(METHODS) if METHODS[name].handles >= set(asked)]
+            remedy = f"use method {' or '.join(able)}" if able else "leave it out"
+            raise ModelError(f"method '{self.name}' does not take {phrase}: {remedy}.")
+
+
+def get_method(method: str | AbstractMethod) -> AbstractMethod:
+    """Turn a name into a method with its default settings; a method is returned as it is."""
+    if isinstance(method, AbstractMethod):
+        return method
+    if not isinstance(method, str) or method not in METHODS:
+        raise ModelError(
+            f"method must be one of {', '.join(map(repr, sorted(METHODS)))}, got {method!r}: "
+            "choose one of these."
+        )
+    return METHODS[method]()
+
+
+def _asked(
+    problem: Problem[Any],
+    budget: Budget,
+    solver: str | AbstractSolver,
+    earlier: PreviousFit | None,
+) -> dict[str, str]:
+    """What a method has to take, in words."""
+    shape, loss = problem.architecture, problem.loss
+    refusal = loss.refusal(shape)
+    if refusal is not None:
+        raise ModelError(refusal)
+    asked = {loss.family: _FAMILIES[loss.family]}
+    if shape.has_levels and not has_twin(shape):
+        asked["levels"] = (
+            f"activation '{shape.activation_names}' with thresholds='{shape.thresholds}'"
+        )
+    if earlier is not None:
+        asked["earlier"] = "further samples"
+    if budget.nodes is not None:
+        asked["nodes"] = "limits: nodes, which are for one program and its solver"
+    if solver != "auto":
+        asked["solver"] = f"solver '{solver if isinstance(solver, str) else solver.name}'"
+    return asked
+
+
+def _check_start(problem: Problem[Any], start: Network | None) -> None:
+    shape = start.architecture if isinstance(start, Network) else None
+    if start is not None and shape != problem.architecture:
+        raise ModelError(
+            f"start must be a network {problem.architecture}, got {shape or type(start).__name__}: "
+            "embed it first, or leave start out."
+        )
+
+
+def _of_steps(problem: Problem[Any]) -> Problem[Any]:
+    """The problem's twin, which every method knows.
+
+    Every network of the problem has a twin of the same answers and the other way round, so that a
+    bound for one is a bound for the other. Only sums of continuous weights can round differently.
+    """
+    return replace(problem, architecture=replace(problem.architecture, activations=()))
+
+
+def _twin_of_earlier(earlier: PreviousFit) -> PreviousFit:
+    return replace(earlier, problem=_of_steps(earlier.problem), network=to_twin(earlier.network))
+
+
+def _from_steps(trained: Trained, problem: Problem[Any]) -> Trained:
+    """The network of the problem itself, from which all that is reported is computed."""
+    # Units that nothing listens to may have been removed.
+    shape = replace(problem.architecture, hidden=trained.network.architecture.hidden)
+    network, result = from_twin(trained.network, shape), trained.result
+    loss = float(problem.value(network)) * problem.samples.unit
+    result = replace(result, loss=loss, error=problem.error(network))
+    if loss != trained.result.loss:
+        proof = replace(result.proof, value=min(result.proof.value, Fraction(loss)))
+        result = replace(result, proof=proof, status="feasible")
+    return Trained(network, result)

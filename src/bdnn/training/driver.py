@@ -2,51 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, Protocol
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
+from bdnn.clock import Slot
 from bdnn.errors import BDNNError
 from bdnn.training.run import Run
+from bdnn.training.schedule import Share
 
 
-class Phase(Protocol):
-    """A part of a method's work, which offers networks and bounds to the run."""
+@dataclass(frozen=True, eq=False)
+class Phase(ABC):
+    """A part of a method's work, which offers networks and bounds to the run.
 
-    @property
-    def name(self) -> str:
-        """For messages and the history."""
+    Parameters
+    ----------
+    share : Share
+        How long it may take.
+    reserve : float
+        Seconds that earlier phases leave to it.
+    """
 
-    @property
-    def is_final(self) -> bool:
-        """Whether it also follows a proof or the end of the time."""
+    share: Share = field(default=Share(), kw_only=True)
+    reserve: float = field(default=0.0, kw_only=True)
+
+    #: For messages and the history.
+    name: ClassVar[str]
+    #: Whether it also follows a proof, a small enough loss or the end of the time.
+    is_final: ClassVar[bool] = False
 
     def applies(self, run: Run[Any]) -> bool:
         """Tell whether there is anything to do."""
-
-    def execute(self, run: Run[Any]) -> None:
-        """Do it."""
-
-
-@dataclass(frozen=True)
-class Whole:
-    """All of a method's work as one phase."""
-
-    name: str
-    work: Callable[[Run[Any]], None]
-    is_final: bool = True
-
-    def applies(self, run: Run[Any]) -> bool:
-        """There always is something to do."""
         del run
         return True
 
-    def execute(self, run: Run[Any]) -> None:
-        """Do it."""
-        self.work(run)
+    @abstractmethod
+    def execute(self, run: Run[Any], slot: Slot) -> None:
+        """Do it, until the slot is over."""
 
 
-def execute(phases: Iterable[Phase], run: Run[Any]) -> None:
+def execute(phases: Sequence[Phase], run: Run[Any]) -> None:
     """Execute phases in turn until the run has to end.
 
     Networks are frozen and search states belong to their phase, so that a phase that fails leaves
@@ -54,13 +52,15 @@ def execute(phases: Iterable[Phase], run: Run[Any]) -> None:
     What we raise on purpose is an answer and no failure, and so is an error of the user's handler.
     """
     failure: Exception | None = None
-    for phase in phases:
+    for place, phase in enumerate(phases):
         if run.interrupted:
             break
         try:
-            if (run.stopping and not phase.is_final) or not phase.applies(run):
+            seconds = _seconds(phase, run, sum(later.reserve for later in phases[place + 1 :]))
+            is_over = run.stopping or seconds <= 0
+            if (is_over and not phase.is_final) or not phase.applies(run):
                 continue
-            phase.execute(run)
+            phase.execute(run, run.slot(phase.name, seconds, until_close=not phase.is_final))
         except KeyboardInterrupt:
             run.stop()
         except BDNNError:
@@ -72,3 +72,11 @@ def execute(phases: Iterable[Phase], run: Run[Any]) -> None:
             run.note(f"phase '{phase.name}' failed ({type(error).__name__}: {error})")
     if failure is not None and run.incumbent is None:
         raise failure
+    if run.remaining <= 0 and run.ended == "feasible":
+        run.end("time limit", run.reason)
+
+
+def _seconds(phase: Phase, run: Run[Any], reserve: float) -> float:
+    """What is left for a phase, without what later ones are promised."""
+    left = run.remaining if math.isinf(reserve) else run.remaining - reserve
+    return phase.share.seconds(left=max(0.0, left), limit=run.budget.seconds, elapsed=run.seconds)

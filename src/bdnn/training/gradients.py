@@ -7,31 +7,28 @@ accuracy as the noise grows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from bdnn.bounds import FREE
-from bdnn.errors import ModelError
+from bdnn.clock import Slot
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
-from bdnn.search.loading import wait_until_ready
+from bdnn.search.limits import projected
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import default_margin
 from bdnn.search.starts import straight_through
 from bdnn.solvers.base import AbstractSolver
 from bdnn.training.base import AbstractMethod
-from bdnn.training.limits import is_number
+from bdnn.training.driver import Phase
+from bdnn.training.limits import check_positive
+from bdnn.training.phases.bounds import FreeBounds
+from bdnn.training.phases.search import is_ready
 from bdnn.training.run import Run
-
-# Shares of the time for bounds, for a trial by validation, and of what is left for gradients; the
-# rest is for margins.
-_BOUND_SHARE, _TRIAL_SHARE, _GRADIENT_SHARE = 0.1, 0.35, 0.5
-# Forward passes over all samples before margins begin and after the last moment they can end at.
-_LAST_PASSES = 24
 
 
 @dataclass(frozen=True)
@@ -52,94 +49,85 @@ class Gradients(AbstractMethod):
     refit: bool = True
 
     name: ClassVar[str] = "gradients"
-    uses_validation: ClassVar[bool] = True
-    trains_levels: ClassVar[bool] = True
+    handles: ClassVar[frozenset[str]] = frozenset({"classes", "levels"})
 
     @property
     def refits(self) -> bool:
         """Whether a choice by validation ends with training on all samples."""
         return self.refit
 
-    def _train(self, recorder: Run[OutputLoss], solver: str | AbstractSolver) -> None:
-        course = _Course(recorder, self._margin(recorder.problem.architecture))
-        slot = recorder.slot("bound", min(2.0, _BOUND_SHARE * recorder.remaining))
-        for bound in FREE.bounds(recorder.problem, slot, recorder.loss):
-            recorder.prove(bound, "bound")
-        training, validation = recorder.training_part, recorder.validation
-        if training is None:
-            course.run(recorder.problem, recorder.remaining, judge=validation)
-        else:
-            widens = True
-            if recorder.given is None:  # which has seen the validation samples, maybe
-                seconds = _TRIAL_SHARE * recorder.remaining
-                widens = course.run(training, seconds, judge=validation)
-            course.run(recorder.problem, recorder.remaining, widens=widens)
-        ended = "feasible" if recorder.remaining > 0 else "time limit"
-        recorder.end(ended)
-
-    def _margin(self, architecture: Architecture) -> float:
-        wanted = self.wanted_margin
-        if wanted is None:
-            return _wide_margin(architecture)
-        if not is_number(wanted) or not wanted > 0:
-            raise ModelError(f"wanted_margin must be positive, got {wanted!r}: raise it.")
-        return wanted
+    def phases(self, run: Run[Any], solver: str | AbstractSolver) -> Sequence[Phase]:
+        """Bounds, and one course of gradients or two."""
+        del solver
+        margin = self.wanted_margin
+        if margin is None:
+            margin = _wide_margin(run.problem.architecture)
+        check_positive("wanted_margin", margin)
+        rng = np.random.default_rng(run.budget.seed)
+        return [FreeBounds(share=run.schedule.free_bounds), Learn(margin, rng)]
 
 
-class _Course:
-    """Gradients and then margins, on one problem after the other."""
+@dataclass(frozen=True, eq=False)
+class Learn(Phase):
+    """Gradients and then margins: on all samples, or on a part first to see if margins pay."""
 
-    def __init__(self, recorder: Run[OutputLoss], margin: float) -> None:
-        self.recorder, self.margin = recorder, margin
-        self.rng = np.random.default_rng(recorder.budget.seed)
+    margin: float
+    rng: np.random.Generator
 
-    def run(
+    name: ClassVar[str] = "gradients"
+    is_final: ClassVar[bool] = True
+
+    def execute(self, run: Run[Any], slot: Slot) -> None:
+        """Train."""
+        if run.training_part is None:
+            self._course(run, run.problem, slot, judge=run.validation)
+            return
+        widens = True
+        if run.given is None:  # which has seen the validation samples, maybe
+            trial = slot.part(run.schedule.trial)
+            widens = self._course(run, run.training_part, trial, judge=run.validation)
+        self._course(run, run.problem, slot, widens=widens)
+
+    def _course(
         self,
+        run: Run[Any],
         problem: Problem[OutputLoss],
-        seconds: float,
+        slot: Slot,
         *,
         judge: Problem[OutputLoss] | None = None,
         widens: bool = True,
     ) -> bool:
-        """Train, and tell whether the network with the wider margins was taken."""
-        recorder = self.recorder
-        ends = recorder.seconds + seconds
-        network = self._learnt(problem, seconds)
+        """Train on a problem, and tell whether the network with the wider margins was taken."""
+        network = run.given
+        if network is None and not run.interrupted:
+            learning = slot.part(most=max(0.05, run.schedule.gradients * slot.remaining))
+            network = straight_through(problem, rng=self.rng, slot=learning)
+            self._take(run, network, "gradients")
         if network is None or not widens:
             return widens
-        levels = problem.architecture.has_levels
-        slot = recorder.slot("load", ends - recorder.seconds, until_close=False)
-        ready = wait_until_ready(slot, levels=levels)
-        left = ends - recorder.seconds - _LAST_PASSES * recorder.pass_seconds
-        if not ready or left <= 0 or recorder.interrupted:
+        is_loaded = is_ready(run, slot)
+        # Before margins begin and after the last moment they can end at.
+        left = slot.remaining - 1.5 * run.schedule.last_passes * run.pass_seconds
+        if not is_loaded or left <= 0 or run.interrupted:
             return widens
         wider = widen_margin(
             problem,
             network,
-            slot=recorder.slot("margin", left, until_close=False),
+            slot=run.slot("margin", left, until_close=False),
             seed=int(self.rng.integers(2**31)),
             objectives=("margin",),
             wanted_margin=self.margin,
         )
         if judge is not None and not _is_as_good(wider, network, judge):
             return False
-        recorder.choose(wider, "margin")
+        self._take(run, wider, "margin")
         return True
 
-    def _learnt(self, problem: Problem[OutputLoss], seconds: float) -> Network | None:
-        """Give the user's network or one trained by gradients; None after Ctrl-C."""
-        recorder = self.recorder
-        if recorder.given is not None or recorder.interrupted:
-            return recorder.given
-        network = straight_through(
-            problem,
-            rng=self.rng,
-            slot=recorder.slot(
-                "gradients", max(0.05, _GRADIENT_SHARE * seconds), until_close=False
-            ),
-        )
-        recorder.choose(network, "gradients")
-        return network
+    def _take(self, run: Run[Any], network: Network, phase: str) -> None:
+        """Take a network whatever its loss, where it keeps the constraints."""
+        network = projected(run.problem, network, self.rng)
+        if run.problem.is_feasible(network):
+            run.choose(network, phase)
 
 
 def _is_as_good(wider: Network, network: Network, judge: Problem[OutputLoss]) -> bool:

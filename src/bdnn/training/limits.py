@@ -95,5 +95,11 @@ def is_number(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
+def check_positive(name: str, value: object) -> None:
+    """Refuse a setting that is no positive number."""
+    if not is_number(value) or not value > 0:  # type: ignore[operator]
+        raise ModelError(f"{name} must be positive, got {value!r}: raise it.")
+
+
 def _is_whole(value: object) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)

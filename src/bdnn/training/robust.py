@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bdnn.errors import ModelError
 from bdnn.mip import Robust
 from bdnn.network.activation import FloatArray, weighted_sums
 from bdnn.network.network import Network
@@ -39,6 +40,12 @@ def promised(
     robust = Robust.create(radius, norm, len(problem.inputs))
     if not robust.radius.any():
         return None
+    if problem.architecture.has_levels:
+        raise ModelError(
+            f"activation '{problem.architecture.activation_names}' cannot be held within a radius, "
+            "which is about one threshold per unit: use activation 'step', or "
+            "Robust(loss='certified')."
+        )
     if norm == "l2":
         _check_cones(solver)
     if recorder.network is not None and not robust.holds(recorder.network, problem.inputs).all():

@@ -9,6 +9,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, ClassVar, Generic, NamedTuple
 
+import numpy as np
+
 from bdnn.bounds.previous import PreviousFit
 from bdnn.clock import Clock, Slot
 from bdnn.errors import NoSolutionError
@@ -20,6 +22,7 @@ from bdnn.problem.bound import Bound
 from bdnn.problem.problem import AnyLoss, Problem
 from bdnn.training.limits import Budget
 from bdnn.training.result import Progress, Trained, TrainingResult, optimal
+from bdnn.training.schedule import Schedule
 
 ProgressHandler = Callable[[Progress], bool | None]
 
@@ -27,6 +30,8 @@ ProgressHandler = Callable[[Progress], bool | None]
 _MOMENTS_KEPT = 10_000
 # A handler draws a progress bar, and searches look at the clock thousands of times a second.
 _HEARTBEAT_SECONDS = 0.05
+# First part of the key of seeds that are not drawn in turn.
+_DRAWN = 2**31
 
 
 class Incumbent(NamedTuple):
@@ -49,6 +54,7 @@ class Run(Generic[AnyLoss]):
     handler : callable, optional
         Called with a :class:`~bdnn.training.result.Progress` now and then; the run ends when it
         returns True.
+    schedule : Schedule
     clock : callable
         The time in seconds.
 
@@ -59,7 +65,7 @@ class Run(Generic[AnyLoss]):
         Whether the loss or the gap is as small as wanted; searches ask thousands of times a second.
     interrupted : bool
         Whether somebody wants the run to end: the handler, Ctrl-C or a signal.
-    ended : str
+    ended, reason : str
         Why the last phase ended, where no proof or limit says it better.
     solver : str
         The solver that was used, if any.
@@ -74,10 +80,12 @@ class Run(Generic[AnyLoss]):
         budget: Budget | None = None,
         handler: ProgressHandler | None = None,
         *,
+        schedule: Schedule | None = None,
         clock: Clock = time.perf_counter,
     ) -> None:
         self.problem = problem
         self.budget = budget or Budget()
+        self.schedule = schedule or Schedule()
         # What the user gives besides: samples held out, what is left of the problem without them
         # where it holds these too, a network to begin with, and a run on fewer samples.
         self.validation: Problem[AnyLoss] | None = None
@@ -86,9 +94,11 @@ class Run(Generic[AnyLoss]):
         self.earlier: PreviousFit | None = None
         self.models: GrowingModel | type[NetworkModel[OutputObjective]] = NetworkModel
         self.incumbent: Incumbent | None = None
+        # What was offered, where held-out samples choose in the end.
+        self.candidates: list[Network] = []
         self.is_close = self.interrupted = False
         self.handler_error: Exception | None = None
-        self.ended, self.solver = "feasible", ""
+        self.ended, self.reason, self.solver = "feasible", "", ""
         self.history: list[Progress] = []
         self.steps: list[dict[str, Any]] = []
         # How long a forward pass over all samples takes: on large data the last checks need some.
@@ -99,7 +109,7 @@ class Run(Generic[AnyLoss]):
         self._improved = self._told = 0.0
         self._judged: Incumbent | None = None
         self._notes: list[str] = []
-        self._reason = ""
+        self._seeds = np.random.SeedSequence(self.budget.seed)
 
     @property
     def seconds(self) -> float:
@@ -122,6 +132,18 @@ class Run(Generic[AnyLoss]):
 
         return Slot.of(min(seconds, self.remaining), clock=self._clock, is_stopped=is_stopped)
 
+    def spawn_seed(self) -> np.random.SeedSequence:
+        """Draw the next seed; all of a run's seeds follow from the budget's."""
+        return self._seeds.spawn(1)[0]
+
+    def seed_of_draw(self, draw: int) -> np.random.SeedSequence:
+        """Seed of one of several networks trained alike, whatever was drawn before.
+
+        So ways to train differ by what they do and not by luck, the clock has no say in where the
+        last training begins, and a deep network copies the very network that a shallow one is.
+        """
+        return np.random.SeedSequence(self._seeds.entropy, spawn_key=(_DRAWN, draw))
+
     def stop(self) -> None:
         """Ask the run to end; what it has found by then is its result."""
         self.interrupted = True
@@ -139,6 +161,11 @@ class Run(Generic[AnyLoss]):
     def network(self) -> Network | None:
         """The best network, if there is one yet."""
         return None if self.incumbent is None else self.incumbent.network
+
+    @property
+    def best(self) -> Network:
+        """The network at hand, a constant one where there is none yet."""
+        return self.network or self.problem.constant_network()
 
     @property
     def loss(self) -> float:
@@ -162,6 +189,8 @@ class Run(Generic[AnyLoss]):
 
         With ``or_equal`` one of the same objective is kept too: the finder prefers its margin.
         """
+        if self.validation is not None and len(self.candidates) < _MOMENTS_KEPT:
+            self.candidates.append(network)
         objective = self.objective(network)
         best = self.incumbent
         if best is not None and (
@@ -265,7 +294,7 @@ class Run(Generic[AnyLoss]):
 
     def end(self, ended: str, reason: str = "") -> None:
         """Say why a phase ended; of no interest once loss and bound are close."""
-        self.ended, self._reason = ended, reason
+        self.ended, self.reason = ended, reason
 
     def hears_stop(self, phase: str) -> bool:
         """Let the handler hear that the run is alive, now and then; return whether to stop."""
@@ -295,7 +324,7 @@ class Run(Generic[AnyLoss]):
                 "'auto' or 'exact', or ask for less, such as a smaller radius."
             )
         network, objective = self.incumbent
-        messages = self._notes + ([self._reason] if self._reason and not self.is_close else [])
+        messages = self._notes + ([self.reason] if self.reason and not self.is_close else [])
         is_priced = self.problem.has_price
         loss = self.problem.value(network) if is_priced else objective
         result = TrainingResult(

@@ -124,10 +124,10 @@ class Learning:
 
     def _configured(self, settings: Mapping[str, Any]) -> object:
         """Make the method with its settings."""
-        from bdnn.training.registry import METHODS as OF_CLASSIFIERS
-        from bdnn.training.regression.registry import METHODS as OF_REGRESSORS
+        from bdnn.training.base import METHODS
 
-        methods: Mapping[str, type] = OF_REGRESSORS if self.regression else OF_CLASSIFIERS
+        wanted = "numbers" if self.regression else "classes"
+        methods = {name: kind for name, kind in METHODS.items() if wanted in kind.handles}
         name = self.method or "auto"
         known = _scalars(methods[name]) if name in methods else {}
         for key, value in settings.items():

@@ -27,6 +27,12 @@ class AbstractLoss(ABC):
     """
 
     kind: ClassVar[str]
+    #: What it is about, which methods have phases for: ``classes``, ``numbers``, ``guarantees``.
+    family: ClassVar[str] = "classes"
+
+    def products(self, architecture: Architecture) -> int:
+        """Products of a weight with an input that a program has for every line."""
+        return architecture.n_products
 
     @property
     def tolerance(self) -> Fraction:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -47,6 +48,11 @@ class CertifiedLoss(AbstractLoss):
     n_outputs: int
 
     kind: ClassVar[str] = "certified"
+    family: ClassVar[str] = "guarantees"
+
+    def products(self, architecture: Architecture) -> int:
+        """Sums of a first layer over a box are given by its weights alone."""
+        return sum(a * b for a, b in pairwise((*architecture.hidden, architecture.n_outputs)))
 
     @classmethod
     def of(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,8 @@ class DistanceLoss(AbstractLoss):
     relative_tolerance: float = 1e-6
     offset: float = 0.0
     ridge: float = 0.0
+
+    family: ClassVar[str] = "numbers"
 
     @abstractmethod
     def size(self, errors: FloatArray) -> FloatArray:

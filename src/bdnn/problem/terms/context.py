@@ -43,6 +43,8 @@ class Context:
         Line of the training problem that a sample is part of, -1 for samples that are left out.
     group_of : array of shape (n_samples,) or None
         Group of every sample, for fairness.
+    total : int or None
+        Number of lines, where there are more than those of the samples.
     """
 
     architecture: Architecture
@@ -52,6 +54,7 @@ class Context:
     labels: NDArray[np.intp]
     lines: NDArray[np.intp]
     group_of: NDArray[Any] | None = None
+    total: int | None = None
 
     @classmethod
     def of_problem(cls, problem: Problem[Any]) -> Context:
@@ -69,7 +72,7 @@ class Context:
     @property
     def n_lines(self) -> int:
         """Number of lines of the training problem."""
-        return int(self.lines.max(initial=-1)) + 1
+        return int(self.lines.max(initial=-1)) + 1 if self.total is None else self.total
 
     def feature(self, feature: object, option: str) -> int:
         """Number of a feature that is given by name or number."""

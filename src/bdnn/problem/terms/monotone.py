@@ -110,7 +110,8 @@ class PathSigns(AbstractTerm):
         outputs = np.arange(builder.problem.architecture.n_outputs)[-n_units:]
         up, down = self._ways(builder.problem, outputs)
         for k, layer in enumerate(layers):
-            low, high = layer.range
+            # Weights that cannot be negative (or positive) have no such end to hold back.
+            low, high = min(layer.range[0], 0.0), max(layer.range[1], 0.0)
             name = f"path{layer.number}_{number}"
             is_last = k == len(layers) - 1
             if k == 0:

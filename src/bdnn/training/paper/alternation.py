@@ -26,6 +26,7 @@ from bdnn.search.starts import make_start, random_start
 from bdnn.search.walk import search_within, with_allowed_weights
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
+from bdnn.training.driver import Phase
 from bdnn.training.paper.construction import robust_start
 from bdnn.training.paper.halves import Freed, HalfSolution, Halves, Neighbourhood, free_layers
 from bdnn.training.paper.programs import HalfPrograms
@@ -49,8 +50,8 @@ _PRODUCTS_PER_SECOND = 50_000
 _SECOND_OPINION = 5.0
 
 
-@dataclass(frozen=True)
-class Alternate:
+@dataclass(frozen=True, eq=False)
+class Alternate(Phase):
     """Optimise odd and even layers in turn, from several starts.
 
     Parameters

@@ -13,11 +13,12 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from bdnn.clock import Slot
 from bdnn.errors import ModelError
 from bdnn.mip import DEFAULT_EPS, Robust
 from bdnn.network.network import Network
@@ -25,8 +26,8 @@ from bdnn.problem.losses.output import OutputLoss
 from bdnn.program import IndexArray
 from bdnn.search.loading import wait_until_ready
 from bdnn.solvers.base import AbstractSolver
-from bdnn.solvers.registry import get_solver
 from bdnn.training.base import AbstractMethod
+from bdnn.training.driver import Phase
 from bdnn.training.limits import is_number
 from bdnn.training.paper.clusters import BatchKind, Partition, Sampler, SplitKind
 from bdnn.training.paper.construction import construct
@@ -98,14 +99,16 @@ class DataSplitting(AbstractMethod):
     robust_norm: str = "linf"
 
     name: ClassVar[str] = "data_splitting"
-    uses_validation: ClassVar[bool] = True
-    keeps_constraints: ClassVar[bool] = True
-    validates_constrained: ClassVar[bool] = True
+    handles: ClassVar[frozenset[str]] = frozenset({"classes", "solver", "balls"})
 
     @property
     def refits(self) -> bool:
         """Whether a choice by validation ends with training on all samples."""
         return self.refit and self._settled().polish and self.robust_radius is None
+
+    def phases(self, run: Run[Any], solver: str | AbstractSolver) -> list[Phase]:
+        """All epochs, and the polish of the best network."""
+        return [_Split(self, solver)]
 
     def _train(self, recorder: Run[OutputLoss], solver: str | AbstractSolver) -> None:
         method = self._settled()
@@ -113,8 +116,6 @@ class DataSplitting(AbstractMethod):
         if recorder.problem.terms:
             # A construction heeds no terms, so that the solver gets all of the time.
             method = replace(method, patience=math.inf)
-        if solver != "auto":
-            get_solver(solver).check_available()
         robust = promised(recorder, self.robust_radius, self.robust_norm, solver)
         if not wait_until_ready(recorder.slot("load", until_close=False)):
             return recorder.end("time limit")
@@ -157,6 +158,18 @@ class DataSplitting(AbstractMethod):
                     f"{name} must be one of {', '.join(map(repr, known))}, got "
                     f"{getattr(self, name)!r}: choose one of these."
                 )
+
+
+@dataclass(frozen=True, eq=False)
+class _Split(Phase):
+    method: DataSplitting
+    solver: str | AbstractSolver
+
+    name: ClassVar[str] = "epoch"
+    is_final: ClassVar[bool] = True
+
+    def execute(self, run: Run[Any], slot: Slot) -> None:
+        self.method._train(run, self.solver)
 
 
 class _Epochs:

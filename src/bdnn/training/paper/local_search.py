@@ -12,24 +12,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
+from bdnn.clock import Slot
 from bdnn.errors import ModelError
-from bdnn.mip import DEFAULT_EPS
-from bdnn.problem.losses.output import OutputLoss
+from bdnn.mip import DEFAULT_EPS, Robust
 from bdnn.problem.samples import Samples
 from bdnn.problem.terms.context import is_whole
 from bdnn.search.margin import widen_margin
 from bdnn.solvers.base import AbstractSolver
-from bdnn.solvers.registry import get_solver
 from bdnn.training.base import AbstractMethod
+from bdnn.training.driver import Phase
 from bdnn.training.limits import is_number
 from bdnn.training.paper.alternation import Alternate, LocalStart, Subproblems
 from bdnn.training.paper.halves import Freed, Halves
+from bdnn.training.phases.widen import Choose
 from bdnn.training.robust import promised
 from bdnn.training.run import Run
+from bdnn.training.schedule import Share
 
 # Share of the time for wider margins, where these follow.
 _POLISH_SHARE = 0.3
@@ -80,19 +82,18 @@ class LocalSearch(AbstractMethod):
     robust_norm: str = "linf"
 
     name: ClassVar[str] = "local_search"
-    keeps_constraints: ClassVar[bool] = True
+    handles: ClassVar[frozenset[str]] = frozenset({"classes", "solver", "balls"})
 
-    def _train(self, recorder: Run[OutputLoss], solver: str | AbstractSolver) -> None:
+    def phases(self, run: Run[Any], solver: str | AbstractSolver) -> list[Phase]:
+        """All starts, and wider margins for the best network."""
         method = self._settled()
         method._check()
-        shape = recorder.problem.architecture
+        shape = run.problem.architecture
         _check_numbers("units", self.units, sum(shape.hidden), "hidden units")
-        _check_numbers("samples", self.samples, len(recorder.problem.inputs), "distinct inputs")
-        if solver != "auto":
-            get_solver(solver).check_available()
+        _check_numbers("samples", self.samples, len(run.problem.inputs), "distinct inputs")
         alternate = Alternate(
             solver,
-            promised(recorder, self.robust_radius, self.robust_norm, solver),
+            promised(run, self.robust_radius, self.robust_norm, solver),
             starts=method.starts,
             start=method.start,
             subproblems=method.subproblems,
@@ -100,11 +101,10 @@ class LocalSearch(AbstractMethod):
             samples=method.samples,
             eps=method.eps,
             paper=method.paper,
+            share=Share(1.0 - _POLISH_SHARE * method.polish),
         )
-        seconds = (1.0 - _POLISH_SHARE * method.polish) * recorder.remaining
-        alternate.execute(recorder, recorder.slot("local", seconds, until_close=False))
-        if method.polish and not recorder.interrupted:
-            _widen(recorder, Halves(recorder.problem, alternate.robust))
+        widen = [_Widen(alternate.robust, share=Share(0.9))] if method.polish else []
+        return [alternate, *widen, Choose()]
 
     def _settled(self) -> LocalSearch:
         method = replace(self, units=_plain(self.units), samples=_plain(self.samples))
@@ -155,21 +155,26 @@ class LocalSearch(AbstractMethod):
         return replace(self, samples=tuple(np.unique(lines).tolist()))
 
 
-def _widen(run: Run[OutputLoss], halves: Halves) -> None:
+@dataclass(frozen=True, eq=False)
+class _Widen(Phase):
     """Give the best network wider margins at the same loss."""
-    if run.network is None or run.remaining <= 0:
-        return
-    run.mark("margin")
-    seconds = max(0.02, 0.9 * run.remaining)
-    wider = widen_margin(
-        run.problem,
-        run.network,
-        slot=run.slot("margin", seconds, until_close=False),
-        seed=run.budget.seed,
-    )
-    wider = halves.settled(wider)
-    if halves.holds(wider):
-        run.offer(wider, "margin", or_equal=True)
+
+    robust: Robust | None
+
+    name: ClassVar[str] = "margin"
+    is_final: ClassVar[bool] = True
+
+    def applies(self, run: Run[Any]) -> bool:
+        return run.network is not None and run.remaining > 0
+
+    def execute(self, run: Run[Any], slot: Slot) -> None:
+        assert run.network is not None
+        run.mark(self.name)
+        halves = Halves(run.problem, self.robust)
+        wider = widen_margin(run.problem, run.network, slot=slot, seed=run.budget.seed)
+        wider = halves.settled(wider)
+        if halves.holds(wider):
+            run.offer(wider, self.name, or_equal=True)
 
 
 def _plain(freed: Freed) -> Freed:

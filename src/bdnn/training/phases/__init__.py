@@ -1,0 +1,1 @@
+"""Parts of methods: bounds, searches, the program, and what follows a proof."""

@@ -1,0 +1,101 @@
+"""Bounds before, between and after searches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+from bdnn.bounds import FREE, BoundArgument, FirstOf
+from bdnn.clock import Slot
+from bdnn.network.network import Network
+from bdnn.training.driver import Phase
+from bdnn.training.run import Run
+from bdnn.training.schedule import Share
+
+
+@dataclass(frozen=True, eq=False)
+class FreeBounds(Phase):
+    """Take the bounds that need no solver."""
+
+    name: ClassVar[str] = "bound"
+
+    def execute(self, run: Run[Any], slot: Slot) -> None:
+        """Prove what the simple arguments give."""
+        _prove(run, FREE, slot, self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class EarlierBounds(Phase):
+    """Take over what earlier samples prove of all samples."""
+
+    name: ClassVar[str] = "earlier"
+
+    def applies(self, run: Run[Any]) -> bool:
+        """Tell whether there was a run on some of the samples."""
+        return run.earlier is not None and run.earlier.applies(run.problem)
+
+    def execute(self, run: Run[Any], slot: Slot) -> None:
+        """Add up the bounds of both parts."""
+        assert run.earlier is not None
+        _prove(run, run.earlier, slot, self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class NarrowBounds(Phase):
+    """Raise the bound of a narrow network: by a list of all units, or conflicts of samples.
+
+    Parameters
+    ----------
+    argument : BoundArgument
+    is_listed : bool
+        Whether all units are listed, so that the bound is worth more time than a search.
+    when : callable
+        Whether a proof is worth the time.
+    """
+
+    argument: BoundArgument
+    is_listed: bool
+    when: Callable[[], bool] = lambda: True
+
+    name: ClassVar[str] = "bound"
+
+    @classmethod
+    def create(cls, run: Run[Any], patience: float) -> Self | None:
+        """Find an argument that applies, to be followed for some patience."""
+        problem, budget, schedule = run.problem, run.budget, run.schedule
+        shape = problem.architecture
+        if len(shape.hidden) > 1 or problem.inputs.size > schedule.largest_table:
+            return None
+        # Imported here, because it loads compiled code that other networks have no use for.
+        from bdnn.bounds.benders import Benders
+        from bdnn.bounds.half_spaces import HalfSpaces
+        from bdnn.bounds.listed.units import ListedUnits
+
+        def offer(network: Network) -> bool:
+            return run.offer(network, cls.name)
+
+        # The bounds of a few more units rise slowly.
+        patience *= 2 if sum(shape.hidden) < 4 else 1
+        listed = ListedUnits(threads=budget.threads)
+        if listed.applies(problem):
+            share = Share(schedule.listed_bound.part, most=patience)
+            return cls(listed, is_listed=True, share=share)
+        options: dict[str, Any] = {"seed": budget.seed, "threads": budget.threads, "offer": offer}
+        conflicts = FirstOf((Benders(**options), HalfSpaces(**options)))
+        share = Share(schedule.conflict_bound.part, most=patience)
+        return cls(conflicts, is_listed=False, share=share) if conflicts.applies(problem) else None
+
+    def applies(self, run: Run[Any]) -> bool:
+        """Tell whether a proof is worth the time."""
+        del run
+        return self.when()
+
+    def execute(self, run: Run[Any], slot: Slot) -> None:
+        """Follow the argument."""
+        _prove(run, self.argument, slot, self.name)
+
+
+def _prove(run: Run[Any], argument: BoundArgument, slot: Slot, phase: str) -> None:
+    for bound in argument.bounds(run.problem, slot, run.loss):
+        run.prove(bound, phase)
