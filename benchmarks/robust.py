@@ -23,7 +23,7 @@ from sklearn.model_selection import train_test_split
 import bdnn
 from bdnn.encoding import Encoder
 from bdnn.model import Model
-from bdnn.robustness import Domain, Surroundings, Verification, attack, certify, verify
+from bdnn.robustness import Domain, PerturbationSet, Verification, attack, certify, verify
 from bdnn.robustness.adversary import Adversary
 from bdnn.solvers import Highs, Limits, Termination
 
@@ -56,7 +56,7 @@ def small_model(rng: np.random.Generator) -> tuple[bdnn.Network, Encoder]:
     return bdnn.Network(shape, tuple(weights), tuple(thresholds)), scaler
 
 
-def enumerated(around: Surroundings) -> np.ndarray:
+def enumerated(around: PerturbationSet) -> np.ndarray:
     """Distance of the nearest counter-example of every sample among all grid points of [0, 1]."""
     n_features = around.X.shape[1]
     grid = np.array(list(itertools.product(np.arange(0, 1 + STEP, STEP), repeat=n_features)))
@@ -82,7 +82,7 @@ def soundness(n_models: int) -> None:
         n_features = network.architecture.n_features
         X = scaler.shift + rng.random((1, n_features)) / scaler.factor
         ends = {"lower": scaler.shift, "upper": scaler.shift + 1 / scaler.factor}
-        around = Surroundings.create(
+        around = PerturbationSet.create(
             Model(scaler, network),
             X,
             norm=NORMS[seed % 3],
@@ -124,7 +124,7 @@ def trained(name: str, weights: str, width: int, seconds: float) -> tuple[object
     return model, X_test
 
 
-def staged(around: Surroundings, limit: float) -> tuple[list[float], Verification]:
+def staged(around: PerturbationSet, limit: float) -> tuple[list[float], Verification]:
     """Seconds of every sample, what is done for all at once shared out, and the answers."""
     ends = [time.perf_counter()]
 
@@ -140,7 +140,7 @@ def staged(around: Surroundings, limit: float) -> tuple[list[float], Verificatio
     return [shared + s for s in own] + [shared] * (len(around.X) - len(own)), found
 
 
-def plain(around: Surroundings, limit: float) -> tuple[list[float], list[float], int]:
+def plain(around: PerturbationSet, limit: float) -> tuple[list[float], list[float], int]:
     """Seconds and claimed bounds of one minimising program per sample, and how many are open."""
     seconds, bounds, unsolved = [], [], 0
     for i in range(len(around.X)):
@@ -162,7 +162,7 @@ def verification(options: argparse.Namespace) -> None:
     for name, weights in itertools.product(options.data, ("ternary", "continuous")):
         model, X = trained(name, weights, options.width, options.train_seconds)
         for norm in options.norms:
-            around = Surroundings.create(model.model_, X[: options.samples], norm=norm)
+            around = PerturbationSet.create(model.model_, X[: options.samples], norm=norm)
             ours, found = staged(around, options.limit)
             theirs, bounds, unsolved = plain(around, options.limit)
             refuted = int((np.array(bounds) > found.upper + 1e-5).sum())

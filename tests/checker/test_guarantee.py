@@ -13,7 +13,7 @@ from bdnn.model import Model
 from bdnn.model_file import ModelRecord, write_model
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-from bdnn.robustness import Surroundings
+from bdnn.robustness import PerturbationSet
 from bdnn.robustness.certify import certify
 from tests.checker.models import samples_of
 from tests.encoding.encoders import make_encoder
@@ -178,7 +178,7 @@ def test_what_certify_guarantees_is_proven(tmp_path, norm):
         X = scaler.shift + rng.random((3, n_features)) / scaler.factor
         units = "raw" if seed % 3 else "scaled"
         radii = certify(
-            Surroundings.create(Model(scaler, network), X, norm=norm, units=units)
+            PerturbationSet.create(Model(scaler, network), X, norm=norm, units=units)
         ).radii
         labels = network.predict(scaler.transform(X))
         promises = [

@@ -5,6 +5,7 @@ import json
 import pytest
 
 import bdnn
+from bdnn.export.c.compiler import native_compiler
 from tests.cli.runner import assert_refused, run, run_here, run_json, write
 
 TABLE = "a,b,price\n" + "".join(
@@ -81,11 +82,20 @@ def test_commands_for_classifiers_refuse(command, model, table):
     assert_refused(run(name, model, table, *options), "regressor")
 
 
-@pytest.mark.parametrize("target", ["c", "onnx"])
-def test_exports_for_classifiers_refuse(target, model, tmp_path):
-    done = run("export", model, "--to", target, "--out", tmp_path / "model.out")
-    assert_refused(done, "regressor")
-    assert not (tmp_path / "model.out").exists()
+def test_c_gives_the_same_numbers(model, tmp_path):
+    if native_compiler() is None:
+        pytest.skip("there is no C compiler")
+    out = tmp_path / "model.h"
+    done = run("export", model, "--to", "c", "--verify", 50, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "double y[1]" in out.read_text()
+    assert_refused(run("export", model, "--to", "c", "--labels", "--out", out), "labels")
+
+
+def test_onnx_gives_the_same_numbers(model, tmp_path):
+    pytest.importorskip("onnxruntime", reason="the extra 'onnx' is not installed")
+    done = run("export", model, "--to", "onnx", "--verify", 50, "--out", tmp_path / "model.onnx")
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_price_of_boston_is_a_target(tmp_path):

@@ -67,8 +67,9 @@ def test_radii_hold_for_all_inputs_of_a_small_domain():
         assert found.answers[i].counter_example is None
 
 
-def test_robust_training_of_two_values():
-    model = fit(activation="sign", robust=Robust(0.01))
+@pytest.mark.parametrize("weights", ["ternary", "continuous"])
+def test_robust_training_of_two_values(weights):
+    model = fit(activation="sign", weights=weights, robust=Robust(0.01))
     assert model.result_.loss == model.result_.bound == 0.0
     assert (model.certify(X, radius=0.01).radii >= 0.01).all()
 
@@ -80,11 +81,6 @@ def test_robust_training_of_two_values():
         ({"activation": ("sign", "step")}, ModelError, "got 2 for 1"),
         ({"activation": "ternary", "method": "local_search"}, UnsupportedFeatureError, "ternary"),
         ({"activation": "ternary", "robust": Robust(0.1)}, UnsupportedFeatureError, "ternary"),
-        (
-            {"activation": "sign", "robust": Robust(0.1), "weights": "continuous"},
-            UnsupportedFeatureError,
-            "continuous",
-        ),
     ],
 )
 def test_what_cannot_be_done_is_said_before_any_work(options, error, message):

@@ -227,7 +227,7 @@ def test_a_file_whose_targets_make_no_sense_is_refused(tmp_path, part, value):
 
 def test_what_is_about_classes_refuses_a_regressor():
     model = make(method="descent", hidden=(1,)).fit(X, Y)
-    for call in (model.to_c, model.to_onnx, lambda: model.certify(X), lambda: model.verify(X)):
+    for call in (lambda: model.certify(X), lambda: model.verify(X)):
         with pytest.raises(UnsupportedFeatureError, match="for classifiers, got a regressor"):
             call()
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from bdnn.encoding import Encoder
-from bdnn.model import Model
+from bdnn.model import Model, TargetScaler
 from bdnn.network.activation import Activation
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
@@ -97,6 +99,23 @@ def level_model(rng):
         scale=[None, "standard", "minmax", "common"][rng.integers(4)],
         activation=[rules[rng.integers(4)], *(rules[rng.integers(5)] for _ in range(depth - 1))],
     )
+
+
+def number_model(rng):
+    """A regressor."""
+    n_outputs = int(rng.integers(1, 3))
+    model = make_model(
+        rng,
+        n_features=int(rng.integers(1, 6)),
+        n_outputs=n_outputs,
+        hidden=tuple(int(width) for width in rng.choice(WIDTHS, rng.integers(0, 3))),
+        weights=str(rng.choice(WEIGHTS)),
+        scale=[None, "standard", "minmax", "common"][rng.integers(4)],
+        classes=(),
+    )
+    shape = replace(model.network.architecture, output="identity")
+    targets = TargetScaler(*rng.normal(size=(3, n_outputs)))
+    return replace(model, network=replace(model.network, architecture=shape), targets=targets)
 
 
 def any_format(rng):

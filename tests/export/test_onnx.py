@@ -7,7 +7,7 @@ import pytest
 
 from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.export.onnx import differences, to_onnx
-from tests.export.models import any_model, make_model
+from tests.export.models import any_model, make_model, number_model
 from tests.sentences import assert_one_sentence
 
 
@@ -22,6 +22,21 @@ def test_labels_and_scores_equal_python():
     for _ in range(25):
         model = any_model(rng)
         assert differences(model, to_onnx(model), 300) == 0, model.network.architecture
+
+
+@pytest.mark.parametrize("activation", ["sign", "ternary", "levels:4"])
+def test_continuous_weights_above_units_of_other_values(activation):
+    rng = np.random.default_rng(6)
+    for hidden in ((4,), (5, 3)):
+        model = make_model(rng, weights="continuous", activation=activation, hidden=hidden)
+        assert differences(model, to_onnx(model), 300) == 0
+
+
+def test_numbers_of_a_regressor_equal_python():
+    rng = np.random.default_rng(7)
+    for _ in range(12):
+        model = number_model(rng)
+        assert differences(model, to_onnx(model), 200) == 0, model.network.architecture
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from bdnn.errors import DataError, UnsupportedFeatureError
-from bdnn.plotting import plot_epochs, plot_progress
+from bdnn.plotting import plot_epochs, plot_progress, plot_robustness
 from bdnn.problem.bound import Bound
+from bdnn.robustness import certify, verify
 from bdnn.training import Budget, DataSplitting, Descent
 from bdnn.training.result import TrainingResult
 from tests.problems import xor
+from tests.robustness.cases import random_case
 
 
 def epochs(losses, accuracies=None):
@@ -59,3 +62,22 @@ def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(UnsupportedFeatureError, match="matplotlib"):
         plot_epochs({"one": [epochs([1.0])]})
+
+
+def test_accuracy_against_the_radius():
+    around = random_case(4, samples=8)
+    around = replace(around, labels=np.where(np.arange(8) == 3, -1, around.classes))
+    certified = certify(around)
+    verified = verify(around, method="boxes")
+    ax = plot_robustness({"bound": certified, "exact": verified}, largest=0.4)
+    bound, exact = ax.get_lines()
+    assert bound.get_ydata()[0] == 7 / 8
+    assert (np.asarray(exact.get_ydata()) >= np.asarray(bound.get_ydata())).all()
+    _, share = certified.curve(bound.get_xdata())
+    assert (share == bound.get_ydata()).all()
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["bound", "exact"]
+
+
+def test_no_radius_to_draw():
+    with pytest.raises(DataError, match="nothing to draw"):
+        plot_robustness({})

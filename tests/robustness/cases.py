@@ -10,20 +10,21 @@ import numpy as np
 from bdnn.model import Model
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-from bdnn.robustness import Domain, Surroundings
+from bdnn.robustness import Domain, PerturbationSet
 from tests.encoding.encoders import make_encoder
 
 NORMS = ("linf", "l1", "l2")
 WEIGHTS = ("ternary", "binary", "int:3", "continuous")
 
 
-def random_network(rng, n_features, weights):
+def random_network(rng, n_features, weights, activation="step"):
     """A network of any depth, thresholds and tie rule, with sums near its thresholds."""
     shape = Architecture.create(
         n_features,
         int(rng.integers(2, 4)),
-        hidden=tuple(rng.integers(1, 7, rng.integers(0, 3))),
+        hidden=tuple(rng.integers(1, 7, rng.integers(activation != "step", 3))),
         weights=weights,
+        activation=activation,
         thresholds=str(rng.choice(["neuron", "neuron", "layer", "zero"])),
         ties=str(rng.choice(["score", "first"])),
     )
@@ -31,12 +32,13 @@ def random_network(rng, n_features, weights):
     for k, (inputs, units, kind) in enumerate(
         zip(shape.widths, shape.widths[1:], shape.weights, strict=False)
     ):
-        size = (units, inputs)
+        size, rule = (units, inputs), shape.activation_of(k)
         W = rng.choice(kind.values, size) if kind.integer else rng.uniform(-1, 1, size)
-        t = W @ (rng.random(inputs) if k == 0 else rng.integers(0, 2, inputs))
-        t = np.round(t * 8) / 8 - 1 / 16
+        draws = (rule.n_thresholds, inputs)
+        below = rng.random(draws) if k == 0 else rng.integers(0, 2, draws)
+        t = np.sort(np.round(W @ below.T * 8) / 8 - 1 / 16, axis=1)
         if shape.thresholds != "neuron":
-            t = np.full(units, t[0] if shape.thresholds == "layer" else 0.0)
+            t = np.tile(t[0] if shape.thresholds == "layer" else rule.offsets, (units, 1))
         layers.append(W)
         levels.append(t)
     return Network(shape, tuple(layers), tuple(levels))
@@ -52,16 +54,25 @@ def unit_box(scaler):
     return {"lower": ends[0], "upper": ends[1]}
 
 
-def random_case(seed, *, n_features=None, norm="linf", units="scaled", weights=None, samples=3):
+def random_case(
+    seed,
+    *,
+    n_features=None,
+    norm="linf",
+    units="scaled",
+    weights=None,
+    samples=3,
+    activation="step",
+):
     """Samples of a random model whose inputs are grid points between 0 and 1."""
     rng = np.random.default_rng(seed)
     n_features = n_features or int(rng.integers(1, 4))
-    network = random_network(rng, n_features, weights or str(rng.choice(WEIGHTS)))
+    network = random_network(rng, n_features, weights or str(rng.choice(WEIGHTS)), activation)
     scaler = random_scaler(rng, n_features)
     X = scaler.shift + rng.random((samples, n_features)) / scaler.factor
     domain = Domain.create(n_features, **unit_box(scaler))
     model = Model(scaler, network)
-    return Surroundings.create(model, X, norm=norm, units=units, domain=domain)
+    return PerturbationSet.create(model, X, norm=norm, units=units, domain=domain)
 
 
 def enumerated(around, row):

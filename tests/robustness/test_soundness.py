@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from bdnn.errors import UnsupportedFeatureError
-from bdnn.robustness.attempts import boundary, greedy, random_sign
+from bdnn.robustness import verify
+from bdnn.robustness.attacks import boundary, greedy, random_sign
 from bdnn.robustness.certify import guaranteed_radii
-from bdnn.robustness.nearest import search
-from bdnn.robustness.question import TOLERANCE
+from bdnn.robustness.exact_verifier import TOLERANCE
 from tests.robustness.cases import NORMS, as_length, enumerated, random_case
 from tests.sentences import assert_one_sentence
 
@@ -48,7 +48,7 @@ def test_exact_equals_enumeration(norm, method):
     for seed in SEEDS if method != "program" else SEEDS[::3]:
         around = random_case(seed, norm=norm)
         exact = truth(around)
-        answers = search(around, np.full(len(exact), np.inf), reference=around.X, method=method)
+        answers = verify(around, method=method).answers
         for i, answer in enumerate(answers):
             if np.isinf(exact[i]):
                 assert answer.counter_example is None
@@ -59,14 +59,31 @@ def test_exact_equals_enumeration(norm, method):
             assert around.is_changed(np.tile(answer.counter_example, (len(exact), 1)))[i]
 
 
+@pytest.mark.parametrize("weights", ["ternary", "continuous"])
+@pytest.mark.parametrize("activation", ["sign", "ternary", "levels:4"])
+def test_units_of_other_values(activation, weights):
+    for seed in SEEDS[::2]:
+        norm = NORMS[seed % 3]
+        around = random_case(seed, norm=norm, weights=weights, samples=2, activation=activation)
+        exact = truth(around)
+        assert (guaranteed_radii(around) <= exact).all(), seed
+        for method in ("boxes", "program"):
+            found = verify(around, method=method)
+            assert (found.lower <= exact + 1e-12).all(), (seed, method)
+            assert (found.upper >= exact - 1e-12).all(), (seed, method)
+            ends = np.isfinite(exact)
+            if method == "boxes" or weights == "ternary":  # else a tie of sums can stay open
+                assert (found.upper[ends] - found.lower[ends] <= TOLERANCE).all(), (seed, method)
+            certificates = [c for i in range(2) for c in found.certificates(i)]
+            assert all(certificate.check(around.model) for certificate in certificates)
+
+
 @pytest.mark.parametrize("norm", NORMS)
 def test_solvers_agree(norm):
     for seed in SEEDS:
         around = random_case(seed, norm=norm, weights="ternary", samples=2)
-        everywhere = np.full(2, np.inf)
-        options = {"reference": around.X, "method": "program"}
-        by_default = search(around, everywhere, **options)
-        by_highs = search(around, everywhere, solver="highs", **options)
+        by_default = verify(around, method="program").answers
+        by_highs = verify(around, method="program", solver="highs").answers
         for first, second in zip(by_default, by_highs, strict=True):
             assert first.lower <= second.upper
             assert second.lower <= first.upper
@@ -79,7 +96,5 @@ def test_integer_solver_refuses_real_weights():
         if np.isfinite(truth(around)[0]) and guaranteed_radii(around)[0] < truth(around)[0] - 1e-3
     )
     with pytest.raises(UnsupportedFeatureError) as caught:
-        search(
-            open_case, np.array([np.inf]), reference=open_case.X, method="program", solver="cpsat"
-        )
+        verify(open_case, method="program", solver="cpsat")
     assert_one_sentence(caught.value)

@@ -13,7 +13,7 @@ from bdnn.errors import DataError
 if TYPE_CHECKING:
     from bdnn.model_file import ModelRecord
     from bdnn.network.activation import FloatArray
-    from bdnn.robustness import Domain, Surroundings
+    from bdnn.robustness import Domain, PerturbationSet
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Question:
     """A model, labelled rows, what surrounds them, and what both commands tell first."""
 
     record: ModelRecord
-    around: Surroundings
+    around: PerturbationSet
     facts: dict[str, Any]
     notes: list[str]
 
@@ -49,13 +49,13 @@ def ask(file: ModelFile, table: LabelledTable, perturbation: Perturbation) -> Qu
     """Read a model and labelled rows, and look around them."""
     from bdnn.cli.source import check_labels, model_samples, read_classifier
     from bdnn.network.norms import check_radius
-    from bdnn.robustness import Surroundings
+    from bdnn.robustness import PerturbationSet
 
     check_radius(perturbation.radius)
     record = read_classifier(file.model)
     X, y, notes = model_samples(record, table)
     check_labels(record, y)
-    around = Surroundings.create(
+    around = PerturbationSet.create(
         record.model,
         X,
         y,

@@ -28,7 +28,7 @@ from bdnn.model_file import ModelRecord, write_model
 from bdnn.network.activation import Activation, FloatArray
 from bdnn.network.architecture import WeightSet
 from bdnn.network.network import Network
-from bdnn.robustness import Attack, Certification, Surroundings, Verification
+from bdnn.robustness import Attack, Certification, PerturbationSet, Verification
 from bdnn.robustness import attack as attack_samples
 from bdnn.robustness import certify as certify_samples
 from bdnn.robustness import verify as verify_samples
@@ -271,9 +271,9 @@ class BDNNEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _around(
         self, X: ArrayLike, y: ArrayLike | None, norm: str, units: str, domain: Domain | None
-    ) -> Surroundings:
+    ) -> PerturbationSet:
         values = self._values(X)
-        return Surroundings.create(self.model_, values, y, norm=norm, units=units, domain=domain)
+        return PerturbationSet.create(self.model_, values, y, norm=norm, units=units, domain=domain)
 
     def _budget(self) -> Budget:
         """Limits of a run; what cannot be is refused before any work."""

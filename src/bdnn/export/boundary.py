@@ -6,14 +6,19 @@ bisection over the representable numbers gives the last input before and the fir
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bdnn.encoding.encoder import Encoder
 from bdnn.export.inputs import InputFormat
-from bdnn.network.activation import FloatArray
-from bdnn.network.expansion import unrolled
+from bdnn.model import Model
+from bdnn.network.activation import FloatArray, weighted_sums
 from bdnn.network.network import Network
+
+Places = NDArray[np.int64]
 
 
 def random_inputs(
@@ -63,55 +68,57 @@ def boundary_inputs(
 ) -> FloatArray:
     """Find pairs of neighbouring inputs between which a first unit or the class switches."""
     X = random_inputs(scaler, inputs, count, rng)
-    network = unrolled(network, "export")
-    n_units = len(network.weights[0])
-    unit = rng.integers(0, n_units + 1, count)
+    limits = network.thresholds[0]
+    place = rng.integers(0, limits.size + 1, count)
     # Outputs right on the features decide where their scores cross, and not at their thresholds.
-    by_class = unit == n_units
-    unit[by_class] = 0
+    by_class = place == limits.size
+    unit, level = np.divmod(np.where(by_class, 0, place), limits.shape[1])
     feature = rng.integers(0, X.shape[1], count)
     rows = np.arange(count)
-    if inputs.is_integer:
-        low, high = (
-            np.array([ends[side] for ends in inputs.ranges], dtype=np.int64)[feature]
-            for side in (0, 1)
-        )
-    else:
-        high = _places(np.full(count, inputs.largest), inputs)
-        low = -high
+    ends = np.array([feature_ends(inputs, j) for j in range(X.shape[1])], dtype=np.int64)
 
-    def state(places: NDArray[np.int64]) -> NDArray[np.intp]:
+    def state(places: Places) -> NDArray[np.intp]:
         moved = X.copy()
-        moved[rows, feature] = _numbers(places, inputs)
+        moved[rows, feature] = numbers(places, inputs)
         scaled = inputs.scaled(moved, scaler)
-        is_on = network.activations(scaled)[0][rows, unit]
-        return np.where(by_class, network.predict(scaled), is_on)
+        sums = weighted_sums(scaled, network.weights[0])[rows, unit]
+        return np.where(by_class, network.predict(scaled), sums >= limits[unit, level])
 
-    goal = state(high)
-    switches = goal != state(low)
-    while True:
-        # The floor of the mean, without a sum or difference that 64 bits would not hold.
-        middle = (low & high) + ((low ^ high) >> 1)
-        if (middle == low).all():
-            break
-        is_high = state(middle) == goal
-        high, low = np.where(is_high, middle, high), np.where(is_high, low, middle)
+    low, high = ends[feature].T
+    switches = state(high) != state(low)
     pairs = []
-    for places in (low, high):
+    for places in bisected(low, high, state):
         found = X.copy()
-        found[rows, feature] = _numbers(places, inputs)
+        found[rows, feature] = numbers(places, inputs)
         pairs.append(found[switches])
     return np.concatenate(pairs)
 
 
-def _places(values: FloatArray, inputs: InputFormat) -> NDArray[np.int64]:
-    """Number floating-point numbers that are not negative so that neighbours differ by one."""
-    if inputs.kind == "float":
-        return values.astype(np.float32).view(np.int32).astype(np.int64)
-    return values.view(np.int64)
+def bisected(
+    low: Places, high: Places, state: Callable[[Places], NDArray[Any]]
+) -> tuple[Places, Places]:
+    """Neighbours of which the higher ones, but not the lower ones, are in the state of ``high``."""
+    goal = state(high)
+    while True:
+        # The floor of the mean, without a sum or difference that 64 bits would not hold.
+        middle = (low & high) + ((low ^ high) >> 1)
+        if (middle == low).all():
+            return low, high
+        is_high = state(middle) == goal
+        high, low = np.where(is_high, middle, high), np.where(is_high, low, middle)
 
 
-def _numbers(places: NDArray[np.int64], inputs: InputFormat) -> FloatArray:
+def feature_ends(inputs: InputFormat, feature: int) -> tuple[int, int]:
+    """Places of the least and the largest input of a feature."""
+    if inputs.is_integer:
+        return inputs.ranges[feature]
+    largest = np.array(inputs.largest, dtype=inputs.reals.dtype)
+    top = int(largest.view(np.int32 if inputs.kind == "float" else np.int64))
+    return -top, top
+
+
+def numbers(places: Places, inputs: InputFormat) -> FloatArray:
+    """Inputs by their places: neighbours differ by one, 0 is 0, and a count is its own place."""
     if inputs.is_integer:
         return places.astype(float)
     if inputs.kind == "float":
@@ -119,3 +126,31 @@ def _numbers(places: NDArray[np.int64], inputs: InputFormat) -> FloatArray:
     else:
         size = np.abs(places).view(np.float64)
     return np.asarray(np.copysign(size, places))
+
+
+def compared_inputs(
+    model: Model,
+    inputs: InputFormat,
+    count: int,
+    at_boundaries: int | None = None,
+    *,
+    rng: int | np.random.Generator = 0,
+) -> FloatArray:
+    """Inputs to compare an export with Python on: random ones, at boundaries, and extreme ones."""
+    scaler, rng = model.encoder, np.random.default_rng(rng)
+    near = count if at_boundaries is None else at_boundaries
+    return np.concatenate(
+        [
+            random_inputs(scaler, inputs, count, rng),
+            boundary_inputs(model.network, scaler, inputs, near, rng),
+            extreme_inputs(scaler, inputs, count, rng),
+        ]
+    )
+
+
+def answers(model: Model, inputs: InputFormat, X: FloatArray) -> NDArray[Any]:
+    """What Python makes of inputs of an exported function: classes, or numbers in lines."""
+    values = inputs.scaled(X, model.encoder)
+    if model.targets is None:
+        return model.network.predict(values)
+    return model.targets.inverse(model.network.values(values))

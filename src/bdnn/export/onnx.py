@@ -1,14 +1,13 @@
 """Models as ONNX: plain operators in double precision, every rounding where Python has it.
 
 Inputs ``X`` are raw features; outputs are ``label`` and ``scores`` (one per class, as
-``decision_function`` has them before it joins two into one). Sums with integer weights on the
-scaler's grid are exact in any order and become matrix products; other sums are added feature by
-feature.
+``decision_function`` has them before it joins two into one), or ``value``, the numbers of a
+regressor. Sums with integer weights on the scaler's grid are exact in any order and become matrix
+products; other sums are added feature by feature.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,10 @@ import numpy as np
 from bdnn.encoding.encoder import Encoder
 from bdnn.encoding.scaling import LARGEST_SCALED
 from bdnn.errors import ModelError, UnsupportedFeatureError
-from bdnn.export.boundary import boundary_inputs, extreme_inputs, random_inputs
+from bdnn.export.boundary import compared_inputs
 from bdnn.export.inputs import InputFormat
 from bdnn.model import Model
-from bdnn.network.activation import FloatArray
-from bdnn.network.expansion import unrolled
+from bdnn.network.activation import Activation, FloatArray
 
 _OPSET = 18
 _IR_VERSION = 9
@@ -35,33 +33,34 @@ def to_onnx(model: Model) -> bytes:
     UnsupportedFeatureError
         If the package ``onnx`` is missing.
     """
-    model.require_classifier("ONNX export")
-    model = replace(model, network=unrolled(model.network, "export to ONNX"))
-    onnx = _import("onnx")
-    graph = _Graph(onnx)
+    graph = _Graph(_import("onnx"))
+    network, shape = model.network, model.network.architecture
     values = _scale(graph, model.encoder)
-    n_layers = model.network.architecture.n_layers
-    for k, (W, t) in enumerate(
-        zip(model.network.weights, model.network.step_thresholds, strict=True), start=1
-    ):
-        sums = _sums(graph, values, W, exact=k > 1 or _on_grid(model.encoder, W))
-        limits = graph.constant(t)
-        if k < n_layers or model.network.architecture.ties == "first":
-            on = graph.node("GreaterOrEqual", sums, limits)
-            values = graph.node("Cast", on, to=onnx.TensorProto.DOUBLE)
+    for k, (W, t) in enumerate(zip(network.weights, network.thresholds, strict=True)):
+        is_last = k + 1 == shape.n_layers
+        is_number = is_last and model.targets is not None
+        # onnxruntime joins a product of matrices and a number, and rounds the number to a float.
+        exact = not is_number and (k > 0 or _on_grid(model.encoder, W))
+        sums = _sums(graph, values, W, exact=exact)
+        if is_number or (is_last and shape.ties == "score"):
+            values = graph.node("Sub", sums, graph.constant(t[:, 0]))
         else:
-            values = graph.node("Sub", sums, limits)
+            values = _taken(graph, sums, t, shape.activation_of(k))
+    if model.targets is not None:
+        product = graph.node("Mul", graph.constant(model.targets.factor), values)
+        graph.node("Add", graph.constant(model.targets.shift), product, output="value")
+        return graph.serialise(model.n_features, {"value": shape.n_outputs})
     graph.node("Identity", values, output="scores")
     winner = graph.node("ArgMax", values, axis=1, keepdims=0)
     labels = _labels(model)
     graph.node("Gather", graph.constant(labels), winner, output="label", axis=0)
-    return graph.serialise(model.n_features, labels, len(model.classes))
+    return graph.serialise(model.n_features, {"scores": shape.n_outputs}, labels)
 
 
 def differences(
     model: Model, content: bytes, count: int, *, at_boundaries: int | None = None
 ) -> int:
-    """Compare labels and scores under onnxruntime with Python's.
+    """Compare labels and scores, or numbers, under onnxruntime with Python's.
 
     Parameters
     ----------
@@ -74,30 +73,31 @@ def differences(
         Number of boundaries to find inputs on both sides of; ``count`` if not given.
     """
     runtime = _import("onnxruntime")
-    n_features = model.n_features
-    inputs = InputFormat("double", (1,) * n_features)
-    rng = np.random.default_rng(0)
-    X = np.concatenate(
-        [
-            random_inputs(model.encoder, inputs, count, rng),
-            boundary_inputs(
-                model.network,
-                model.encoder,
-                inputs,
-                count if at_boundaries is None else at_boundaries,
-                rng,
-            ),
-            extreme_inputs(model.encoder, inputs, count, rng),
-        ]
-    )
+    inputs = InputFormat("double", (1,) * model.n_features)
+    X = compared_inputs(model, inputs, count, at_boundaries)
     session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    if model.targets is not None:
+        (numbers,) = session.run(["value"], {"X": X})
+        return int(np.count_nonzero((numbers != model.predict(X)).any(axis=1)))
     labels, scores = session.run(["label", "scores"], {"X": X})
-    scaled = model.encoder.transform(X)
+    scaled = model.inputs(X)
     wanted = _labels(model)[model.network.predict(scaled)]
     wrong = (labels.astype(wanted.dtype) != wanted) | (scores != model.network.scores(scaled)).any(
         axis=1
     )
     return int(np.count_nonzero(wrong))
+
+
+def _taken(graph: _Graph, sums: str, t: FloatArray, rule: Activation) -> str:
+    """Values of units: the first one, and what every threshold that is reached adds to it."""
+    total = "" if rule.values[0] == 0 else graph.constant(np.array(float(rule.values[0])))
+    for jump, limits in zip(rule.jumps, t.T, strict=True):
+        on = graph.node("GreaterOrEqual", sums, graph.constant(limits))
+        part = graph.node("Cast", on, to=graph.onnx.TensorProto.DOUBLE)
+        if jump != 1:
+            part = graph.node("Mul", part, graph.constant(np.array(jump)))
+        total = graph.node("Add", total, part) if total else part
+    return total
 
 
 def _on_grid(scaler: Encoder, W: FloatArray) -> bool:
@@ -181,16 +181,17 @@ class _Graph:
         self.constants.append(self.onnx.numpy_helper.from_array(array, name))
         return name
 
-    def serialise(self, n_features: int, labels: np.ndarray[Any, Any], n_classes: int) -> bytes:
+    def serialise(
+        self, n_features: int, numbers: dict[str, int], labels: np.ndarray[Any, Any] | None = None
+    ) -> bytes:
+        """Bytes of a model with these outputs, names of numbers with how many they are."""
         types, make = self.onnx.TensorProto, self.onnx.helper.make_tensor_value_info
-        label_type = types.STRING if labels.dtype.kind == "U" else types.INT64
-        graph = self.onnx.helper.make_graph(
-            self.nodes,
-            "bdnn",
-            [make("X", types.DOUBLE, [None, n_features])],
-            [make("label", label_type, [None]), make("scores", types.DOUBLE, [None, n_classes])],
-            self.constants,
-        )
+        outputs = [make(name, types.DOUBLE, [None, count]) for name, count in numbers.items()]
+        if labels is not None:
+            kind = types.STRING if labels.dtype.kind == "U" else types.INT64
+            outputs.insert(0, make("label", kind, [None]))
+        inputs = [make("X", types.DOUBLE, [None, n_features])]
+        graph = self.onnx.helper.make_graph(self.nodes, "bdnn", inputs, outputs, self.constants)
         opset = self.onnx.helper.make_opsetid("", _OPSET)
         model = self.onnx.helper.make_model(graph, opset_imports=[opset], producer_name="bdnn")
         model.ir_version = _IR_VERSION

@@ -157,5 +157,5 @@ class Model:
         """Raise an error for a regressor, whose outputs are no classes."""
         if self.kind != "classifier":
             raise UnsupportedFeatureError(
-                f"{what} is for classifiers, got a regressor: write it to a model file or as rules."
+                f"{what} is for classifiers, got a regressor: predict, save or export it instead."
             )

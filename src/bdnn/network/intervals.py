@@ -57,9 +57,7 @@ class IntervalPass:
         first = True
         for k, W in enumerate(network.weights[:-1]):
             lower, upper = sums(W) if first else sum_bounds(W, low, high)
-            least, most = self._levels(k, lower, upper, low, high, step)
-            values = np.array(network.architecture.activation_of(k).values, dtype=float)
-            low, high = values[least], values[most]
+            low, high = self._values(k, lower, upper, rounding(W, low, high, step))
             step, first = 1.0, False
         bounds = sums if first else _of_box(low, high)
         if network.architecture.ties == "first":
@@ -72,25 +70,17 @@ class IntervalPass:
 
     def free_units(self, low: FloatArray, high: FloatArray) -> BoolArray:
         """Tell which first-layer units can take several values in boxes of inputs."""
-        lower, upper = sum_bounds(self.network.weights[0], low, high)
-        least, most = self._levels(0, lower, upper, low, high, self.step)
-        return np.asarray(least < most)
+        W = self.network.weights[0]
+        error = rounding(W, low, high, self.step)
+        least, most = self._values(0, *sum_bounds(W, low, high), error)
+        return least < most
 
-    def _levels(
-        self,
-        k: int,
-        lower: FloatArray,
-        upper: FloatArray,
-        low: FloatArray,
-        high: FloatArray,
-        step: float,
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """How many thresholds units of a layer reach at least and at most, given their sums."""
-        W, t = self.network.weights[k], self.network.thresholds[k]
-        error = rounding(W, t, low, high, step)
-        least = ((lower - error)[..., None] >= t).sum(axis=-1)
-        # What is no number counts as reached, so that nothing is certain of it.
-        return least, (~((upper + error)[..., None] < t)).sum(axis=-1)
+    def _values(self, k: int, lower: FloatArray, upper: FloatArray, error: FloatArray) -> Bounds:
+        """Least and largest values of units whose sums lie within bounds; sums may be off."""
+        rule, t = self.network.architecture.activation_of(k), self.network.thresholds[k]
+        # An upper bound that is no number bounds nothing.
+        most = np.where(np.isnan(upper), np.inf, upper + error)
+        return rule(lower - error, t).astype(float), rule(most, t).astype(float)
 
     def _beats_others(
         self, label: int, low: FloatArray, high: FloatArray, bounds: SumBounds, step: float
@@ -100,7 +90,7 @@ class IntervalPass:
         others = np.arange(len(W)) != label
         lead, _ = bounds(W[label] - W[others])
         lead = lead - (t[label] - t[others])
-        error = rounding(W, t, low, high, step, subtracted=True)
+        error = rounding(W, low, high, step, subtracted=t)
         error = error[:, [label]] + error[:, others]
         later = np.flatnonzero(others) > label
         # With an error no lead is known to be level.
@@ -117,7 +107,7 @@ class IntervalPass:
         """Whether a class is the first output that is on, or the first of all if none is."""
         W, t = self.network.weights[-1], self.network.output_thresholds
         lower, upper = bounds(W)
-        error = rounding(W, t, low, high, step)
+        error = rounding(W, low, high, step)
         on, off = lower - error >= t, upper + error < t
         number = np.arange(len(W))
         earlier_off = (off | (number >= classes[:, None])).all(axis=1)
@@ -141,25 +131,24 @@ def sum_bounds(W: FloatArray, low: FloatArray, high: FloatArray) -> Bounds:
 
 def rounding(
     W: FloatArray,
-    t: FloatArray,
     low: FloatArray,
     high: FloatArray,
     step: float,
     *,
-    subtracted: bool = False,
+    subtracted: FloatArray | None = None,
 ) -> FloatArray:
     """Most by which computed sums over boxes can be off, those of the forward pass and ours.
 
-    Zero where all partial sums are multiples of one power of two and below 2**53 times that. With
-    ``subtracted`` the threshold is part of the sum.
+    Zero where all partial sums are multiples of one power of two and below 2**53 times that.
+    Thresholds that are ``subtracted`` are part of the sum.
     """
     largest = np.maximum(np.abs(low), np.abs(high))
     largest = np.where(np.isfinite(largest), largest, 0.0)  # such sums are infinite anyway
     size = largest @ np.abs(W).T
     grid = _grid_of(W.tobytes()) * step
-    if subtracted:
-        size = size + np.abs(t)
-        grid = min(grid, _grid_of(t.tobytes()))
+    if subtracted is not None:
+        size = size + np.abs(subtracted)
+        grid = min(grid, _grid_of(subtracted.tobytes()))
     exact = size < grid * 2.0**52
     return np.where(exact, 0.0, (4 * W.shape[1] + 16) * _ROUNDOFF * size)
 

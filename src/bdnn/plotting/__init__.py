@@ -1,8 +1,7 @@
 """Pictures of training runs and networks; needs matplotlib (``pip install 'bdnn[plot]'``)."""
 
-from bdnn.plotting.curves import plot_epochs, plot_progress
+from bdnn.plotting.curves import plot_epochs, plot_progress, plot_robustness
 from bdnn.plotting.regions import plot_decision_regions
-from bdnn.plotting.robustness import plot_robustness
 from bdnn.plotting.weights import plot_weights
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Curves of training runs: loss and bound over time, and what the epochs of data splitting did."""
+"""Curves: loss and bound over time, epochs of data splitting, accuracy against perturbations."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from bdnn.errors import DataError
 from bdnn.network.activation import FloatArray
 from bdnn.plotting.figure import COLOURS, new_axes
+from bdnn.robustness import Certification, Verification
 from bdnn.training.result import TrainingResult
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ _PANELS = {
     "validation_accuracy": "validation accuracy",
     "seconds": "seconds",
 }
+_POINTS = 200
 
 
 def plot_progress(result: Any, *, ax: Axes | None = None) -> Axes:
@@ -42,11 +44,10 @@ def plot_progress(result: Any, *, ax: Axes | None = None) -> Axes:
     result = getattr(result, "result_", result)
     if not isinstance(result, TrainingResult) or not result.history:
         raise DataError("the result has no history to draw: train with any method first.")
-    ax = new_axes(1)[1][0] if ax is None else ax
-    seconds = [moment.seconds for moment in result.history] + [result.seconds]
-    loss = [moment.loss for moment in result.history] + [result.loss]
-    bound = [moment.bound for moment in result.history] + [result.bound]
-    loss = [value if math.isfinite(value) else math.nan for value in loss]
+    ax = ax or new_axes(1)[1][0]
+    moments: list[Any] = [*result.history, result]
+    seconds, loss, bound = np.array([(m.seconds, m.loss, m.bound) for m in moments], dtype=float).T
+    loss = np.where(np.isfinite(loss), loss, np.nan)
     ax.fill_between(seconds, bound, loss, step="post", color="0.92", linewidth=0)
     ax.step(seconds, loss, where="post", label="loss", color=COLOURS[0], linewidth=2)
     ax.step(seconds, bound, where="post", label="bound", color=COLOURS[5], linestyle="--")
@@ -93,6 +94,49 @@ def plot_epochs(runs: Mapping[str, Sequence[Run]], *, title: str = "") -> Figure
     return figure
 
 
+def plot_robustness(
+    found: Certification | Verification | Mapping[str, Certification | Verification],
+    *,
+    largest: float | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw certified accuracy against the radius, and that of the worst case where it is known.
+
+    Parameters
+    ----------
+    found : Certification, Verification or mapping of name to either
+        Made with labels. A verification is drawn as the band between its limits.
+    largest : float, optional
+        Largest radius; by default the one at which nothing is left.
+    ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    alone = "certified" if isinstance(found, Certification) else "worst case"
+    named = found if isinstance(found, Mapping) else {alone: found}
+    if not named:
+        raise DataError("there is nothing to draw: give at least one certification.")
+    ax = ax or new_axes(1)[1][0]
+    levels = np.linspace(0.0, largest or max(map(_end, named.values())), _POINTS)
+    for name, result in named.items():
+        if isinstance(result, Certification):
+            ax.plot(levels, result.curve(levels)[1], label=name)
+            continue
+        levels_known = levels[levels <= result.radius.min()]
+        limits = np.array([result.worst_case_accuracy(level) for level in levels_known])
+        (line,) = ax.plot(levels_known, limits[:, 0], label=name)
+        ax.fill_between(levels_known, *limits.T, alpha=0.25, color=line.get_color())
+    around = next(iter(named.values())).around
+    ax.set_xlabel(f"radius ({around.norm}, {around.units} inputs)")
+    ax.set_ylabel("accuracy")
+    ax.set_ylim(0.0, 1.0)
+    ax.legend()
+    return ax
+
+
 def _table(runs: Sequence[Run], field: str) -> FloatArray:
     """One line per run, NaN where a run ended earlier or has no such number."""
     table = np.full((len(runs), max(map(len, runs))), np.nan)
@@ -100,3 +144,9 @@ def _table(runs: Sequence[Run], field: str) -> FloatArray:
         values = [math.nan if step[field] is None else float(step[field]) for step in run]
         line[: len(values)] = values
     return np.where(np.isfinite(table), table, np.nan)
+
+
+def _end(result: Certification | Verification) -> float:
+    radii = result.radii if isinstance(result, Certification) else result.upper
+    finite = radii[np.isfinite(radii)]
+    return float(finite.max(initial=0.0)) * 1.05 or 1.0

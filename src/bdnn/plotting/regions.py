@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,7 +61,7 @@ def plot_decision_regions(
     grid[:, second] = np.repeat(vertical, resolution)
     classes = model.labels if isinstance(model, Model) else np.asarray(model.classes_)
     found = np.searchsorted(classes, model.predict(_like(X, grid))).reshape(resolution, resolution)
-    ax = new_axes(1, size=(5.4, 4.2))[1][0] if ax is None else ax
+    ax = ax or new_axes(1, size=(5.4, 4.2))[1][0]
     ax.imshow(
         _tints(len(classes))[found],
         extent=(horizontal[0], horizontal[-1], vertical[0], vertical[-1]),
@@ -96,19 +97,12 @@ def _draw_samples(
             "check its length."
         )
     wrong = labels != predicted
-    for number, label in enumerate(classes):
-        colour = COLOURS[number % len(COLOURS)]
-        marker = MARKERS[number % len(MARKERS)]
+    for label, colour, marker in zip(classes, cycle(COLOURS), cycle(MARKERS), strict=False):
         # Mistakes lie on top, so that no other sample hides them.
         for chosen, edge, width, level in ((~wrong, "white", 0.5, 2), (wrong, "black", 1.4, 3)):
             across, up = places[(labels == label) & chosen].T
-            style: dict[str, Any] = {
-                "marker": marker,
-                "edgecolors": edge,
-                "linewidths": width,
-                "zorder": level,
-            }
-            ax.scatter(across, up, s=30, color=colour, **style)
+            edges: dict[str, Any] = {"edgecolors": edge, "linewidths": width, "zorder": level}
+            ax.scatter(across, up, s=30, color=colour, marker=marker, **edges)
         ax.scatter([], [], s=30, color=colour, marker=marker, label=str(label))
     if wrong.any():
         ax.scatter([], [], s=30, facecolors="none", edgecolors="black", label="wrong")

@@ -57,23 +57,22 @@ def plot_weights(
     if not isinstance(layer, int) or not 1 <= layer <= n_layers:
         raise DataError(f"layer must be from 1 to {n_layers}, got {layer!r}: choose one of these.")
     W, thresholds = network.weights[layer - 1], network.thresholds[layer - 1]
-    limit = float(np.abs(W).max(initial=0.0)) or 1.0
     what = "output" if layer == n_layers else "unit"
     if shape is not None:
-        return _images(W, thresholds, shape, limit, what)
+        return _images(W, thresholds, shape, what)
     if names is None and layer == 1:
         names = getattr(model, "names", None)
-    return _matrix(W, limit, what, names)
+    return _matrix(W, what, names)
 
 
-def _matrix(W: FloatArray, limit: float, what: str, names: Sequence[str] | None) -> Figure:
+def _matrix(W: FloatArray, what: str, names: Sequence[str] | None) -> Figure:
     units, inputs = W.shape
     if names is not None and len(names) != inputs:
         raise DataError(f"names must be {inputs}, one per input, got {len(names)}: check them.")
     width = min(14.0, max(4.0, 1.6 + 0.28 * inputs))
     height = min(9.0, max(2.2, 1.2 + 0.22 * units))
     figure, (ax,) = new_axes(1, size=(width, height))
-    image = ax.imshow(W, **_colours(limit), aspect="auto")
+    image = ax.imshow(W, **_colours(W), aspect="auto")
     ax.set_ylabel(what)
     ax.set_yticks(_ticks(units), [str(j + 1) for j in _ticks(units)])
     if names is not None and inputs <= _MOST_NAMES:
@@ -87,13 +86,11 @@ def _matrix(W: FloatArray, limit: float, what: str, names: Sequence[str] | None)
         ax.set_yticks(np.arange(0.5, units - 1), minor=True)
         ax.grid(which="minor", color="white", linewidth=1)
         ax.tick_params(which="minor", length=0)
-    _add_legend(figure, image, [ax], W, limit)
+    _add_legend(figure, image, [ax], W)
     return figure
 
 
-def _images(
-    W: FloatArray, thresholds: FloatArray, shape: tuple[int, int], limit: float, what: str
-) -> Figure:
+def _images(W: FloatArray, thresholds: FloatArray, shape: tuple[int, int], what: str) -> Figure:
     units, inputs = W.shape
     if len(shape) != 2 or min(shape) < 1 or math.prod(shape) != inputs:
         raise DataError(
@@ -109,22 +106,26 @@ def _images(
     for ax in axes[units:]:
         ax.axis("off")
     for number, ax in enumerate(axes[:units]):
-        image = ax.imshow(W[number].reshape(shape), **_colours(limit), aspect="equal")
+        image = ax.imshow(W[number].reshape(shape), **_colours(W), aspect="equal")
         limits = ", ".join(f"{t:.3g}" for t in thresholds[number])
         ax.set_title(f"{what} {number + 1}\n≥ {limits}", fontsize=7)
         ax.set_xticks([])
         ax.set_yticks([])
-    _add_legend(figure, image, axes, W, limit)
+    _add_legend(figure, image, axes, W)
     return figure
 
 
-def _colours(limit: float) -> dict[str, Any]:
-    return {"cmap": DIVERGING, "vmin": -_SPARE * limit, "vmax": _SPARE * limit}
+def _limit(W: FloatArray) -> float:
+    return float(np.abs(W).max(initial=0.0)) or 1.0
 
 
-def _add_legend(figure: Figure, image: Any, axes: list[Axes], W: FloatArray, limit: float) -> None:
+def _colours(W: FloatArray) -> dict[str, Any]:
+    return {"cmap": DIVERGING, "vmin": -_SPARE * _limit(W), "vmax": _SPARE * _limit(W)}
+
+
+def _add_legend(figure: Figure, image: Any, axes: list[Axes], W: FloatArray) -> None:
     """Add a colour bar, marked at every weight if there are few."""
-    values = np.unique(W)
+    values, limit = np.unique(W), _limit(W)
     ticks = [-limit, 0.0, limit] if len(values) > 9 else values.tolist()
     bar = figure.colorbar(image, ax=axes, label="weight", ticks=ticks)
     bar.ax.set_ylim(-limit, limit)

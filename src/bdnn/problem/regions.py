@@ -79,7 +79,7 @@ class Regions:
         return np.maximum(lower, middle - spread), np.minimum(upper, middle + spread)
 
     def is_certain(self, network: Network, classes: NDArray[np.intp]) -> BoolArray:
-        """Tell in which regions a network of steps certainly predicts the given class."""
+        """Tell in which regions a network certainly predicts the given class."""
         return IntervalPass(network, self.step).is_certain(self.low, self.high, classes, self.sums)
 
     def subset(self, lines: IndexArray) -> Regions:

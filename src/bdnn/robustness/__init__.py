@@ -4,7 +4,7 @@ from bdnn.robustness.attack import Attack, attack
 from bdnn.robustness.certificate import Certificate
 from bdnn.robustness.certify import Certification, certify
 from bdnn.robustness.domain import Domain
-from bdnn.robustness.surroundings import Surroundings
+from bdnn.robustness.perturbation import PerturbationSet
 from bdnn.robustness.verify import Verification, verify
 
 __all__ = [
@@ -12,7 +12,7 @@ __all__ = [
     "Certificate",
     "Certification",
     "Domain",
-    "Surroundings",
+    "PerturbationSet",
     "Verification",
     "attack",
     "certify",

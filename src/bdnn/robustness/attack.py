@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike
 from bdnn.errors import DataError, ModelError
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.norms import check_radius
-from bdnn.robustness.attempts import Attempts, boundary, greedy, random_sign
-from bdnn.robustness.surroundings import Surroundings
+from bdnn.robustness.attacks import CounterExamples, boundary, greedy, random_sign
+from bdnn.robustness.perturbation import PerturbationSet
 from bdnn.robustness.verify import verify
 
 AttackMethod = Literal["random_sign", "greedy", "boundary", "optimal"]
@@ -50,7 +50,7 @@ class Attack:
 
 
 def attack(
-    around: Surroundings,
+    around: PerturbationSet,
     radius: ArrayLike,
     *,
     method: str = "greedy",
@@ -64,7 +64,7 @@ def attack(
 
     Parameters
     ----------
-    around : Surroundings
+    around : PerturbationSet
     radius : float or array
         How far, for all samples or one each.
     method : {"random_sign", "greedy", "boundary", "optimal"}
@@ -81,12 +81,25 @@ def attack(
     limit = check_radius(radius, len(around.X))
     points = around.X if reference is None else reference
     if method == "random_sign":
-        found, X = random_sign(around, limit, np.random.default_rng(seed), draws=draws)
+        X = random_sign(around, limit, np.random.default_rng(seed), draws=draws)[1]
     else:
-        found = _deliberate(around, limit, method, points, time_limit, n_jobs)
-        X = found.X
+        if method == "greedy":
+            found = greedy(around, limit)
+        elif method == "boundary":
+            found = boundary(around, points)
+        else:
+            checked = verify(
+                around,
+                limit,
+                smallest=False,
+                reference=points,
+                time_limit=time_limit,
+                n_jobs=n_jobs,
+            )
+            found = CounterExamples(checked.counter_examples, checked.upper)
+        X = np.where((found.lengths <= limit)[:, None], found.X, around.X)
     # The forward pass has the last word on what the attack did.
-    said = around.network.predict(around.scaler.transform(X))
+    said = around.predict(X)
     success = said != around.classes
     lengths = np.where(success, around.measured(X), np.inf)
     labels = around.labels
@@ -102,33 +115,3 @@ def check_attack(method: str, draws: int) -> None:
         )
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < 1:
         raise ModelError(f"draws must be a whole number from 1, got {draws!r}: give for example 1.")
-
-
-def _deliberate(
-    around: Surroundings,
-    limit: FloatArray,
-    method: str,
-    reference: FloatArray,
-    time_limit: float,
-    n_jobs: int | None,
-) -> Attempts:
-    if method == "greedy":
-        found = greedy(around, limit)
-    elif method == "boundary":
-        found = boundary(around, reference)
-    else:
-        checked = verify(
-            around,
-            limit,
-            smallest=False,
-            reference=reference,
-            time_limit=time_limit,
-            n_jobs=n_jobs,
-        )
-        upper = checked.upper
-        X = np.where(np.isfinite(upper)[:, None], checked.counter_examples, around.X)
-        found = Attempts(X, upper)
-    inside = found.lengths <= limit
-    return Attempts(
-        np.where(inside[:, None], found.X, around.X), np.where(inside, found.lengths, np.inf)
-    )

@@ -18,7 +18,7 @@ import numpy as np
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.intervals import IntervalPass, sum_bounds
 from bdnn.program import IndexArray
-from bdnn.robustness.surroundings import Surroundings
+from bdnn.robustness.perturbation import PerturbationSet
 
 _SMALLEST_BATCH, _LARGEST_BATCH = 16, 512
 # A box of real numbers that is so narrow is given up: the class changes somewhere in it.
@@ -31,7 +31,7 @@ class Branching:
 
     Parameters
     ----------
-    around : Surroundings
+    around : PerturbationSet
         Of exactly one sample.
     radius : float
         How far to look.
@@ -48,7 +48,7 @@ class Branching:
         How many boxes were looked at.
     """
 
-    def __init__(self, around: Surroundings, radius: float) -> None:
+    def __init__(self, around: PerturbationSet, radius: float) -> None:
         self.around = around
         self.radius = radius
         self.lower = 0.0
@@ -180,7 +180,7 @@ class Branching:
             heapq.heappush(self._open, (float(costs[place]), first + place))
 
 
-def _influence(around: Surroundings) -> FloatArray:
+def _influence(around: PerturbationSet) -> FloatArray:
     """How much a feature matters to a first-layer unit, and the unit to what follows."""
     W = around.network.weights
     if len(W) == 1:

@@ -9,29 +9,23 @@ checked.
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from bdnn.checker import guarantee as guarantees
 from bdnn.checker.guarantee import Ball, Guarantee
+from bdnn.checker.guarantee import Domain as ExactDomain
 from bdnn.checker.layers import Layer
 from bdnn.checker.model import Classifier
-from bdnn.encoding.encoder import Encoder
 from bdnn.errors import DataError
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray
-from bdnn.network.expansion import unrolled
-from bdnn.network.network import Network
 from bdnn.network.norms import check_norm, check_radius, check_units
 from bdnn.robustness.domain import Domain
-
-if TYPE_CHECKING:
-    from bdnn.robustness.surroundings import Surroundings
+from bdnn.robustness.perturbation import PerturbationSet
 
 FORMAT = "bdnn-certificate"
 VERSION = 1
@@ -74,22 +68,22 @@ class Certificate:
     proof: Any = None
 
     @classmethod
-    def guarantee(cls, around: Surroundings, radius: float, proof: Any = None) -> Certificate:
+    def guarantee(cls, around: PerturbationSet, radius: float, proof: Any = None) -> Certificate:
         """State that nothing nearer than a radius changes the class of a single sample."""
         return cls._about(around, "guarantee", min(float(radius), _LARGEST_RADIUS), proof=proof)
 
     @classmethod
-    def refutation(cls, around: Surroundings, counter_example: FloatArray) -> Certificate:
+    def refutation(cls, around: PerturbationSet, counter_example: FloatArray) -> Certificate:
         """State that a raw input is put into another class than the sample near it."""
         radius = float(around.measured(counter_example[None])[0])
         found = tuple(counter_example.tolist())
         return cls._about(around, "counter-example", radius, counter_example=found)
 
     @classmethod
-    def _about(cls, around: Surroundings, kind: str, radius: float, **more: Any) -> Certificate:
+    def _about(cls, around: PerturbationSet, kind: str, radius: float, **more: Any) -> Certificate:
         return cls(
             kind,
-            fingerprint(around.network, around.scaler),
+            fingerprint(around.model),
             around.norm,
             around.units,
             radius,
@@ -107,59 +101,54 @@ class Certificate:
         DataError
             If it is about another model.
         """
-        network, scaler = unrolled(model.network, "robustness"), model.encoder
-        if self.model != fingerprint(network, scaler):
+        if self.model != fingerprint(model):
             raise DataError(
                 f"the certificate is about another model (fingerprint {self.model[:12]}): check it "
                 "with the model it was made for."
             )
-        sample = np.array([self.sample])
-        if int(network.predict(scaler.transform(sample))[0]) != self.label:
-            return False
-        domain = _domain(self.domain, sample.shape[1])
-        if self.counter_example is not None:
-            found = np.array([self.counter_example])
-            changed = int(network.predict(scaler.transform(found))[0]) != self.label
-            return changed and self._is_near(scaler, domain, found[0])
+        domain, found = Domain.from_dict(self.domain, len(self.sample)), self.counter_example
+        try:
+            sample = np.array([self.sample])
+            around = PerturbationSet.create(model, sample, domain=domain)
+        except DataError:
+            return False  # a sample that does not exist
         ball = Ball(
-            Fraction(self.radius), check_norm(self.norm), check_units(self.units), closed=False
+            Fraction(self.radius),
+            check_norm(self.norm),
+            check_units(self.units),
+            closed=found is not None,
         )
-        guarantee = Guarantee(_plain(network, scaler), ball, _plain_domain(domain))
+        known = ExactDomain(
+            domain.lower.tolist(),
+            domain.upper.tolist(),
+            domain.integer.tolist(),
+            domain.fixed.tolist(),
+            domain.groups,
+        )
+        guarantee = Guarantee(_plain(model), ball, known)
+        if around.classes[0] != self.label:
+            return False
+        if found is not None:
+            raw = np.array([found])
+            exists = bool((around.admitted(raw) == raw).all())
+            return (
+                exists
+                and bool(around.is_changed(raw)[0])
+                and ball.holds(
+                    [
+                        abs(Fraction(a) - Fraction(b)) * weight
+                        for a, b, weight in zip(found, self.sample, guarantee.weight, strict=True)
+                    ]
+                )
+            )
         try:
             return guarantee.holds(self.sample, self.label, self.proof)
         except (TypeError, ValueError, IndexError, RecursionError):
             return False  # halvings that are none
 
-    def _is_near(self, scaler: Encoder, domain: Domain, found: FloatArray) -> bool:
-        """Whether the counter-example exists in the domain and lies within the radius."""
-        sample = np.array(self.sample)
-        try:
-            domain.check(found[None])
-        except DataError:
-            return False
-        low, high = np.minimum(domain.lower, sample), np.maximum(domain.upper, sample)
-        if not ((low <= found) & (found <= high)).all() or (found != sample)[domain.fixed].any():
-            return False
-        weight = np.abs(scaler.factor) if self.units == "scaled" else np.ones(len(sample))
-        order = {"linf": math.inf, "l1": 1, "l2": 2}[self.norm]
-        return bool(np.linalg.norm((found - sample) * weight, ord=order) <= self.radius)
-
     def to_dict(self) -> dict[str, Any]:
         """The certificate as plain data for JSON."""
-        return {
-            "format": FORMAT,
-            "version": VERSION,
-            "kind": self.kind,
-            "model": self.model,
-            "norm": self.norm,
-            "units": self.units,
-            "radius": self.radius,
-            "sample": list(self.sample),
-            "label": self.label,
-            "domain": dict(self.domain),
-            "counter_example": None if self.counter_example is None else list(self.counter_example),
-            "proof": self.proof,
-        }
+        return {"format": FORMAT, "version": VERSION, **vars(self)}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Certificate:
@@ -189,50 +178,29 @@ class Certificate:
         return certificate
 
 
-def fingerprint(network: Network, scaler: Encoder) -> str:
+def fingerprint(model: Model) -> str:
     """A checksum of everything that decides a prediction."""
+    network, scaler = model.network, model.encoder
     content = hashlib.sha256(f"{network.architecture!r} {scaler.scale} {scaler.step!r}".encode())
     for values in (*network.weights, *network.thresholds, scaler.shift, scaler.factor):
         content.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
     return content.hexdigest()
 
 
-def _plain(network: Network, scaler: Encoder) -> Classifier:
+def _plain(model: Model) -> Classifier:
     """What decides a prediction, in Python's own numbers."""
+    network, scaler = model.network, model.encoder
+    shape = network.architecture
     layers = [
-        Layer(W.tolist(), t.reshape(len(t), -1).tolist(), kind.name)
-        for W, t, kind in zip(
-            network.weights, network.thresholds, network.architecture.weights, strict=True
+        Layer(W.tolist(), t.tolist(), kind.name, shape.activation_of(k).values)
+        for k, (W, t, kind) in enumerate(
+            zip(network.weights, network.thresholds, shape.weights, strict=True)
         )
     ]
     return Classifier(
         layers,
-        network.architecture.ties,
+        shape.ties,
         scaler.shift.tolist(),
         scaler.factor.tolist(),
         scaler.step,
-    )
-
-
-def _plain_domain(domain: Domain) -> guarantees.Domain:
-    return guarantees.Domain(
-        domain.lower.tolist(),
-        domain.upper.tolist(),
-        domain.integer.tolist(),
-        domain.fixed.tolist(),
-        domain.groups,
-    )
-
-
-def _domain(values: Mapping[str, Any], n_features: int) -> Domain:
-    def bounds(name: str, none: float) -> list[float]:
-        return [none if value is None else float(value) for value in values[name]]
-
-    return Domain.create(
-        n_features,
-        lower=bounds("lower", -math.inf),
-        upper=bounds("upper", math.inf),
-        integer=values["integer"],
-        fixed=values["fixed"],
-        groups=values["groups"],
     )

@@ -18,7 +18,7 @@ from bdnn.errors import DataError
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.norms import check_radius
 from bdnn.robustness.certificate import Certificate
-from bdnn.robustness.surroundings import Surroundings
+from bdnn.robustness.perturbation import PerturbationSet
 
 _DOUBLINGS = 64
 _HALVINGS = 32
@@ -37,7 +37,7 @@ class Certification:
         What was asked for.
     """
 
-    around: Surroundings
+    around: PerturbationSet
     radii: FloatArray
     radius: FloatArray | None = None
 
@@ -83,7 +83,7 @@ class Certification:
         return correct
 
 
-def certify(around: Surroundings, radius: ArrayLike | None = None) -> Certification:
+def certify(around: PerturbationSet, radius: ArrayLike | None = None) -> Certification:
     """Guarantee radii within which no perturbation changes the predicted class.
 
     A fast bound for all samples at once that may be too small, never too large: the model gives the
@@ -92,7 +92,7 @@ def certify(around: Surroundings, radius: ArrayLike | None = None) -> Certificat
 
     Parameters
     ----------
-    around : Surroundings
+    around : PerturbationSet
         Made with labels, for certified accuracy.
     radius : float or array of shape (n_samples,), optional
         For the question which samples are certified.
@@ -101,7 +101,7 @@ def certify(around: Surroundings, radius: ArrayLike | None = None) -> Certificat
     return Certification(around, guaranteed_radii(around), wanted)
 
 
-def guaranteed_radii(around: Surroundings, *, deadline: float = math.inf) -> FloatArray:
+def guaranteed_radii(around: PerturbationSet, *, deadline: float = math.inf) -> FloatArray:
     """Radii within which no perturbation changes the class, infinite where none ever does.
 
     Samples that are not reached before the deadline (of ``time.perf_counter``) get 0.
@@ -115,12 +115,12 @@ def guaranteed_radii(around: Surroundings, *, deadline: float = math.inf) -> Flo
     return radii
 
 
-def is_guaranteed(around: Surroundings, radius: FloatArray) -> BoolArray:
+def is_guaranteed(around: PerturbationSet, radius: FloatArray) -> BoolArray:
     """Tell which samples certainly keep their class within one radius per sample."""
     return around.regions(radius).is_certain(around.network, around.classes)
 
 
-def _radii(around: Surroundings) -> FloatArray:
+def _radii(around: PerturbationSet) -> FloatArray:
     n_samples = len(around.X)
     always = is_guaranteed(around, np.full(n_samples, np.inf))
     low, high = np.zeros(n_samples), np.full(n_samples, 2.0**-4)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,6 +99,14 @@ class Domain:
             "fixed": np.flatnonzero(self.fixed).tolist(),
             "groups": [list(group) for group in self.groups],
         }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], n_features: int) -> Domain:
+        """Read what :meth:`to_dict` wrote."""
+        known = {name: values[name] for name in ("integer", "fixed", "groups")}
+        for name, none in (("lower", -np.inf), ("upper", np.inf)):
+            known[name] = [none if value is None else float(value) for value in values[name]]
+        return cls.create(n_features, **known)
 
 
 def _bounds(values: ArrayLike | None, n_features: int, name: str, none: float) -> FloatArray:

@@ -16,10 +16,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bdnn.network.activation import FloatArray
+from bdnn.network.activation import Activation, BoolArray, FloatArray
 from bdnn.program import IndexArray, Program
-from bdnn.robustness.fixed_network import Signals
-from bdnn.robustness.surroundings import Surroundings
+from bdnn.robustness.perturbation import PerturbationSet
 
 # A finer grid is as good as a continuum, and easier.
 _COARSE = 2.0**-12
@@ -31,6 +30,30 @@ _CLOSE = 2e-6
 # Distances are left a little free, for what rounding can be.
 _FREE = 1e-11
 _ONE = 1.0 + _FREE
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What enters a layer: variables where ``free``, else the constant ``low``.
+
+    ``whole`` tells whether all of them are integers, in units of ``unit``. Those of a ``rule`` are
+    the thresholds that units reach, and a 1 at last; inputs have none.
+    """
+
+    columns: IndexArray
+    free: BoolArray
+    low: FloatArray
+    high: FloatArray
+    unit: float
+    whole: bool
+    rule: Activation | None = None
+
+    def spread(self, W: FloatArray) -> FloatArray:
+        """Weights of units as weights of the signals that make their values."""
+        if self.rule is None:
+            return W
+        steps = (W[:, :, None] * self.rule.jumps).reshape(len(W), -1)
+        return np.column_stack([steps, self.rule.values[0] * W.sum(axis=1)])
 
 
 @dataclass(frozen=True)
@@ -56,7 +79,7 @@ class FreeInput:
         Whether the variables are integers.
     """
 
-    around: Surroundings
+    around: PerturbationSet
     radius: float
     program: Program
     levels: dict[int, Levels] = field(default_factory=dict)

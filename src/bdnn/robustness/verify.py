@@ -1,8 +1,18 @@
-"""Verification of many samples: the smallest perturbations, or that there are none in a radius."""
+"""The smallest perturbation that changes a class: cheap first, exact where that leaves a gap.
+
+1. the sound bound and the attacks, for all samples at once;
+2. a few boxes of branch and bound, whose proofs need no solver;
+3. a mixed-integer program for what is still open, samples in parallel.
+
+A counter-example is a raw input that the forward pass puts into another class; its distance is the
+upper limit. The lower limit is what a bound, the boxes or a solver prove, and its origin is told.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from numbers import Real
@@ -14,13 +24,18 @@ from numpy.typing import ArrayLike, NDArray
 from bdnn.errors import DataError, ModelError
 from bdnn.network.activation import FloatArray
 from bdnn.network.norms import check_radius
+from bdnn.parallel import run_tasks
+from bdnn.robustness.attacks import boundary, greedy
 from bdnn.robustness.certificate import Certificate
-from bdnn.robustness.nearest import search
-from bdnn.robustness.question import TOLERANCE, Answer
-from bdnn.robustness.surroundings import Surroundings
+from bdnn.robustness.certify import guaranteed_radii, is_guaranteed
+from bdnn.robustness.exact_verifier import TOLERANCE, Answer, ExactVerifier, beyond
+from bdnn.robustness.perturbation import PerturbationSet
 from bdnn.solvers.base import AbstractSolver
+from bdnn.solvers.registry import get_solver
 
 Method = Literal["auto", "boxes", "program"]
+
+_ATTACKED_AT_ONCE = 128
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +48,7 @@ class Verification:
         How far was looked, infinite for as far as it took.
     """
 
-    around: Surroundings
+    around: PerturbationSet
     answers: tuple[Answer, ...]
     radius: FloatArray
 
@@ -100,7 +115,7 @@ class Verification:
 
 
 def verify(
-    around: Surroundings,
+    around: PerturbationSet,
     radius: ArrayLike | None = None,
     *,
     smallest: bool = True,
@@ -113,9 +128,11 @@ def verify(
 ) -> Verification:
     """Find the smallest perturbation of every sample that changes its class.
 
+    Ctrl-C ends the search; samples it did not come to have the answer of cheap methods.
+
     Parameters
     ----------
-    around : Surroundings
+    around : PerturbationSet
     radius : float or array, optional
         How far to look, for all samples or one each; without it as far as it takes.
     smallest : bool
@@ -132,6 +149,8 @@ def verify(
     on_progress : callable, optional
         Told how many samples are settled, and of how many.
     """
+    from joblib import effective_n_jobs  # slow to load
+
     if method not in get_args(Method):
         raise ModelError(
             f"method must be 'auto', 'boxes' or 'program', got {method!r}: choose one of these."
@@ -143,20 +162,59 @@ def verify(
         )
     if n_jobs == 0:
         raise ModelError("n_jobs must be 1 or more, or -1 for all cores, got 0: give one of these.")
+    engine = None if solver == "auto" else get_solver(solver)
+    if engine is not None:
+        engine.check_available()
     n_samples = len(around.X)
     look = np.full(n_samples, np.inf) if radius is None else check_radius(radius, n_samples)
-    answers = search(
-        around,
-        look,
-        reference=around.X if reference is None else reference,
-        smallest=smallest,
-        method=method,
-        solver=solver,
-        seconds=time_limit,
-        n_jobs=n_jobs,
-        on_progress=on_progress,
-    )
+    deadline = time.perf_counter() + time_limit
+    if smallest:
+        lower = guaranteed_radii(around, deadline=deadline)
+    else:
+        lower = np.where(is_guaranteed(around, beyond(look)), beyond(look), 0.0)
+    answers = [Answer(value, math.inf, None) for value in lower.tolist()]
+    if method == "auto":
+        _attack(around, answers, look, around.X if reference is None else reference, deadline)
+    is_open = [
+        not answer.is_settled(limit, smallest=smallest)
+        for answer, limit in zip(answers, look.tolist(), strict=True)
+    ]
+    workers = effective_n_jobs(n_jobs)
+    done = n_samples - sum(is_open)
+
+    def settle(i: int) -> None:
+        nonlocal done
+        left = (n_samples - done) / workers
+        share = max(0.0, deadline - time.perf_counter()) / max(1.0, left)
+        end, one = time.perf_counter() + share, around.rows(np.array([i]))
+        verifier = ExactVerifier(one, answers[i], float(look[i]), smallest, end, engine)
+        answers[i] = verifier.settle(method)
+        done += 1
+        if on_progress is not None:
+            on_progress(done, n_samples)
+
+    with contextlib.suppress(KeyboardInterrupt):
+        run_tasks(settle, np.flatnonzero(is_open).tolist(), n_jobs=n_jobs)
     return Verification(around, tuple(answers), look)
+
+
+def _attack(
+    around: PerturbationSet,
+    answers: list[Answer],
+    radius: FloatArray,
+    reference: FloatArray,
+    deadline: float,
+) -> None:
+    """Lower upper limits by attacks where the bound is no answer, as long as there is time."""
+    needed = [i for i, answer in enumerate(answers) if not answer.lower > radius[i]]
+    for first in range(0, len(needed), _ATTACKED_AT_ONCE):
+        if time.perf_counter() >= deadline:
+            return
+        rows = np.array(needed[first : first + _ATTACKED_AT_ONCE])
+        part = around.rows(rows)
+        found = greedy(part).with_better(part, boundary(part, reference).X)
+        for i, upper, x in zip(rows, found.lengths.tolist(), found.X, strict=True):
+            answers[i] = answers[i].lowered(upper, x)
 
 
 def _is_number(value: object) -> bool:

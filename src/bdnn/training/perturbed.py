@@ -21,7 +21,7 @@ from bdnn.problem.losses.certified import CertifiedLoss
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.problem.samples import Samples
-from bdnn.robustness.surroundings import Surroundings
+from bdnn.robustness.perturbation import PerturbationSet
 
 # A power of two, by which weights can be divided without rounding.
 _MOST_COPIES = 16
@@ -43,7 +43,7 @@ def certified_problem(
     rows = samples.rows
     # Regions are about inputs: the network that looks around is of no meaning.
     plain = classification(architecture, samples.inputs, labels[rows], merge=False)
-    around = Surroundings.create(Model(scaler, plain.constant_network()), X[rows], norm=norm)
+    around = PerturbationSet.create(Model(scaler, plain.constant_network()), X[rows], norm=norm)
     regions = around.regions(radius[rows])
     loss = CertifiedLoss.of(samples, labels, regions, architecture.n_outputs)
     return Problem(architecture, samples, loss)

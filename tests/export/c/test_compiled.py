@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bdnn.export.boundary import boundary_inputs, extreme_inputs, random_inputs
+from bdnn.export.boundary import answers, compared_inputs
 from bdnn.export.c import export_c
 from bdnn.export.c.compiler import (
     STRICT,
@@ -19,7 +19,7 @@ from bdnn.export.c.compiler import (
 )
 from bdnn.export.c.compiler import _source as translation_unit
 from tests.encoding.encoders import rescaled
-from tests.export.models import any_format, any_model, make_model
+from tests.export.models import any_format, any_model, make_model, number_model
 
 N_NETWORKS = 50
 N_INPUTS = 300
@@ -38,10 +38,7 @@ def needs(compiler):
 
 
 def questions(model, export, rng, count=N_INPUTS):
-    parts = [random_inputs(model.encoder, export.inputs, count, rng)]
-    parts.append(boundary_inputs(model.network, model.encoder, export.inputs, count, rng))
-    parts.append(extreme_inputs(model.encoder, export.inputs, count, rng))
-    return np.concatenate(parts)
+    return compared_inputs(model, export.inputs, count, rng=rng)
 
 
 def is_ordinary(X):
@@ -53,31 +50,55 @@ def is_ordinary(X):
 def networks():
     """Exports of all kinds of networks and inputs, with questions and Python's answers."""
     rng = np.random.default_rng(20)
-    exports, inputs, answers = [], [], []
+    exports, inputs, wanted = [], [], []
     for i in range(N_NETWORKS):
         model = any_model(rng)
         exports.append(export_c(model, name=f"net{i}", **any_format(rng)))
         inputs.append(questions(model, exports[-1], rng))
         scaled = exports[-1].inputs.scaled(inputs[-1], model.encoder)
-        answers.append(np.argmax(model.network.scores(scaled), axis=1))
-    return exports, inputs, answers
+        wanted.append(np.argmax(model.network.scores(scaled), axis=1))
+    return exports, inputs, wanted
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_answers_equal_python(networks, name):
     compiler, flags = CONFIGURATIONS[name]
     needs(compiler)
-    exports, inputs, answers = networks
+    exports, inputs, wanted = networks
     if "-ffast-math" in flags:
-        answers = [a[is_ordinary(X)] for a, X in zip(answers, inputs, strict=True)]
+        wanted = [a[is_ordinary(X)] for a, X in zip(wanted, inputs, strict=True)]
         inputs = [X[is_ordinary(X)] for X in inputs]
     found = run_compiled(exports, inputs, compiler=compiler, flags=flags)
     wrong = {
         export.name: int(np.count_nonzero(a != b))
-        for export, a, b in zip(exports, found, answers, strict=True)
+        for export, a, b in zip(exports, found, wanted, strict=True)
         if (a != b).any()
     }
     assert not wrong
+
+
+@pytest.mark.parametrize("name", ["gcc-sanitizers", "gcc-fast-math"])
+def test_numbers_equal_python(name):
+    compiler, flags = CONFIGURATIONS[name]
+    needs(compiler)
+    rng = np.random.default_rng(21)
+    models = [number_model(rng) for _ in range(25)]
+    exports = [export_c(m, name=f"net{i}", **any_format(rng)) for i, m in enumerate(models)]
+    inputs = [questions(m, e, rng, 100) for m, e in zip(models, exports, strict=True)]
+    inputs = [X[is_ordinary(X)] for X in inputs]
+    found = run_compiled(exports, inputs, compiler=compiler, flags=flags)
+    for model, export, X, numbers in zip(models, exports, inputs, found, strict=True):
+        assert (numbers == answers(model, export.inputs, X)).all(), model.network.architecture
+
+
+def test_a_regressor_tests_itself(tmp_path):
+    needs("gcc")
+    export = export_c(number_model(np.random.default_rng(2)), tests=20, main=True)
+    source, program = tmp_path / "model.c", tmp_path / "model"
+    source.write_text(export.text)
+    subprocess.run(["gcc", *STRICT, source, "-o", program], check=True)
+    done = subprocess.run([program], capture_output=True, text=True, check=True)
+    assert done.stdout == "0 of 20 self-test vectors wrong\n"
 
 
 @pytest.mark.parametrize("kind", ["float", "double"])
@@ -87,7 +108,7 @@ def test_units_that_no_number_switches(kind, weights):
     needs("gcc")
     rng = np.random.default_rng(7)
     size = 1e38 if kind == "float" else 1e100
-    exports, inputs, answers = [], [], []
+    exports, inputs, wanted = [], [], []
     for i in range(40):
         shape = {"n_features": 1 + i % 2, "hidden": [(), (1,), (5,)][i % 3], "n_outputs": 2}
         model = make_model(rng, weights=weights, scale=["standard", "minmax"][i % 2], **shape)
@@ -96,10 +117,10 @@ def test_units_that_no_number_switches(kind, weights):
         exports.append(export_c(model, name=f"net{i}", input=kind))
         inputs.append(questions(model, exports[-1], rng, 100))
         scaled = exports[-1].inputs.scaled(inputs[-1], model.encoder)
-        answers.append(model.network.predict(scaled))
+        wanted.append(model.network.predict(scaled))
     found = run_compiled(exports, inputs, flags=SANITIZED)
-    assert all((a == b).all() for a, b in zip(found, answers, strict=True))
-    assert any(len(set(a.tolist())) > 1 for a in answers)
+    assert all((a == b).all() for a, b in zip(found, wanted, strict=True))
+    assert any(len(set(a.tolist())) > 1 for a in wanted)
 
 
 def test_infinities_and_nan_give_some_class():
@@ -118,18 +139,13 @@ def test_infinities_and_nan_give_some_class():
 
 
 def test_the_networks_are_of_all_kinds(networks):
-    exports, _, answers = networks
-    kinds = {type(layer).__name__ for e in exports for layer in e.plan.layers}
-    kinds |= {type(e.plan.decision).__name__ for e in exports}
-    assert kinds == {
-        "IntegerUnits",
-        "RealUnits",
-        "Table",
-        "LargestScore",
-        "FirstOn",
-        "RealDecision",
-    }
-    assert sum(len(set(a.tolist())) > 1 for a in answers) > N_NETWORKS // 2
+    exports, _, wanted = networks
+    assert {layer.is_real for e in exports for layer in e.plan.layers} == {True, False}
+    decisions = [e.plan.decision for e in exports]
+    kinds = {(type(d).__name__, getattr(d, "units", None) and d.units.is_real) for d in decisions}
+    scored = {(name, is_real) for name in ("LargestScore", "FirstOn") for is_real in (True, False)}
+    assert kinds == {("Table", None), *scored}
+    assert sum(len(set(a.tolist())) > 1 for a in wanted) > N_NETWORKS // 2
 
 
 def test_32_bit_arm(networks, tmp_path):
@@ -211,7 +227,7 @@ def test_multiples_of_scores_fit_their_type(weights):
     scaler = rescaled(model.encoder, factor=np.full(6, 25.0 if weights == "ternary" else 3.0))
     model = replace(model, encoder=scaler)
     export = export_c(model, input="int32", limits=(-100_000, 150_000))
-    assert export.plan.decision.factor == 8
+    assert export.plan.decision.units.factor == 8
     assert "int64_t best" in export.text
     X = questions(model, export, rng)
     (found,) = run_compiled([export], [X], flags=SANITIZED)

@@ -57,7 +57,6 @@ def export(
     C is one C99 header without allocation or dependencies whose every answer equals Python's; with
     integer weights and inputs it has no floating point.
     """
-    from bdnn.cli.source import read_classifier
     from bdnn.model_file import read_model
 
     if to not in _FORMATS:
@@ -66,7 +65,7 @@ def export(
     if target == model or (target.exists() and model.exists() and target.samefile(model)):
         raise ModelError(f"{target} is the model itself: give another --out.")
     check_writable(target)
-    record = read_model(model) if to == "rules" else read_classifier(model)
+    record = read_model(model)
     facts: dict[str, Any] = {"model": str(model), "to": to, "out": str(target)}
     if to == "c":
         from bdnn.export.c import export_c

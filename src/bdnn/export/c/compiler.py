@@ -9,12 +9,13 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bdnn.errors import UnsupportedFeatureError
-from bdnn.export.boundary import boundary_inputs, extreme_inputs, random_inputs
+from bdnn.export.boundary import answers, compared_inputs
 from bdnn.export.c.header import CExport
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray
@@ -82,8 +83,8 @@ def run_compiled(
     *,
     compiler: str | None = None,
     flags: Sequence[str] = ("-O1",),
-) -> list[NDArray[np.intp]]:
-    """Compile headers into one program and return the classes of their inputs.
+) -> list[NDArray[Any]]:
+    """Compile headers into one program and return the classes of their inputs, or their numbers.
 
     Parameters
     ----------
@@ -114,51 +115,49 @@ def run_compiled(
         )
     if done.returncode:
         raise RuntimeError(f"the compiled program failed: {done.stderr.decode()[-500:]}")
-    classes = np.frombuffer(done.stdout, dtype="<i2").astype(np.intp)
-    return np.split(classes, np.cumsum(counts)[:-1])
+    found, start = [], 0
+    for export, count in zip(exports, counts, strict=True):
+        dtype = np.dtype(("<f8", export.plan.n_numbers) if export.plan.n_numbers else "<i2")
+        found.append(np.frombuffer(done.stdout, dtype, count, start))
+        start += count * dtype.itemsize
+    return found
 
 
 def count_differences(model: Model, export: CExport, count: int) -> int:
     """Compare a compiled header with Python on so many random, boundary and extreme inputs."""
-    rng = np.random.default_rng(0)
-    X = np.concatenate(
-        [
-            random_inputs(model.encoder, export.inputs, count, rng),
-            boundary_inputs(model.network, model.encoder, export.inputs, count, rng),
-            extreme_inputs(model.encoder, export.inputs, count, rng),
-        ]
-    )
-    (classes,) = run_compiled([export], [X])
-    wanted = model.network.predict(export.inputs.scaled(X, model.encoder))
-    return int(np.count_nonzero(classes != wanted))
+    X = compared_inputs(model, export.inputs, count)
+    (found,) = run_compiled([export], [X])
+    wrong = found != answers(model, export.inputs, X)
+    return int(np.count_nonzero(wrong.reshape(len(X), -1).any(axis=1)))
 
 
 def _source(exports: Sequence[CExport]) -> str:
     """A translation unit that gives every function, and nothing else, a name to call it by."""
     lines = ["#include <stdio.h>", *(export.function for export in exports)]
     for export in exports:
-        kind = export.inputs.c_type
-        lines.append(
-            f"int {export.name}_class(const {kind} *x);\n"
-            f"int {export.name}_class(const {kind} *x) {{ return {export.name}_predict(x); }}"
-        )
+        call = export.signature.replace("_predict(", "_call(")
+        given = "_predict(x, y)" if export.plan.n_numbers else "_predict(x)"
+        back = "" if export.plan.n_numbers else "return "
+        lines.append(f"{call};\n{call} {{ {back}{export.name}{given}; }}")
     return "\n".join(lines) + "\n"
 
 
 def _main(exports: Sequence[CExport], counts: Sequence[int]) -> str:
-    lines = ["int main(void)", "{", "    int i;", "    unsigned char out[2];"]
+    lines = ["int main(void)", "{", "    int i;"]
     for export, count in zip(exports, counts, strict=True):
         size = f"{export.name.upper()}_FEATURES"
+        kind, call = "int16_t", f"out[0] = (int16_t){export.name}_call(x);"
+        if export.plan.n_numbers:
+            kind, call = "double", f"{export.name}_call(x, out);"
+        n_out = export.plan.n_numbers or 1
         lines += [
             "    {",
             f"        {export.inputs.c_type} x[{size}];",
+            f"        {kind} out[{n_out}];",
             f"        for (i = 0; i < {count}; ++i) {{",
-            "            int c;",
             f"            if (fread(x, sizeof x[0], {size}, stdin) != {size}) return 1;",
-            f"            c = {export.name}_class(x);",
-            "            out[0] = (unsigned char)(c & 255);",
-            "            out[1] = (unsigned char)(c >> 8);",
-            "            fwrite(out, 1, 2, stdout);",
+            f"            {call}",
+            f"            fwrite(out, sizeof out[0], {n_out}, stdout);",
             "        }",
             "    }",
         ]

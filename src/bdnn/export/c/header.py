@@ -10,13 +10,12 @@ import numpy as np
 
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError, UnsupportedFeatureError
-from bdnn.export.c.planning.plan import Plan
-from bdnn.export.c.planning.planner import make_plan
-from bdnn.export.c.text import check_name, comment, string
-from bdnn.export.c.writing.code import write_code
-from bdnn.export.c.writing.lines import Code
-from bdnn.export.c.writing.self_test import self_test
+from bdnn.export.boundary import answers, random_inputs
+from bdnn.export.c.code import write_code
+from bdnn.export.c.layout import lay_out
+from bdnn.export.c.text import Code, check_name, comment, integer, real, string
 from bdnn.export.inputs import InputFormat, choose_format
+from bdnn.export.plan import Plan, make_plan
 from bdnn.model import Model
 from bdnn.network.expansion import unrolled
 
@@ -66,7 +65,8 @@ class CExport:
     @property
     def signature(self) -> str:
         """What to call."""
-        return f"int {self.name}_predict(const {self.inputs.c_type} x[{len(self.inputs.per_unit)}])"
+        size = str(len(self.inputs.per_unit))
+        return _signature(self.name, self.inputs, self.plan.n_numbers, size)
 
 
 def export_c(
@@ -108,17 +108,23 @@ def export_c(
     -------
     CExport
     """
-    model.require_classifier("C export")
     check_name(name)
+    if class_names and not model.classes:
+        raise ModelError("a regressor has no class labels to add: leave class_names out.")
     if tests < 0 or (main and not tests):
         raise ModelError(f"main runs the self-test, got {tests} test vectors: ask for some.")
     inputs = choose_format(model.encoder, data or {}, kind=input, per_unit=per_unit, limits=limits)
     _check_scaler(model.encoder, inputs)
-    plan = make_plan(unrolled(model.network, "export to C"), model.encoder, inputs)
+    steps = unrolled(model.network, "export to C")
+    plan = make_plan(steps, model.encoder, inputs, model.targets)
+    plan = lay_out(plan, model.encoder, inputs)
+    n_numbers = plan.n_numbers
+    signature = _signature(name, inputs, n_numbers, f"{name.upper()}_FEATURES")
     code = write_code(plan, model.encoder, inputs, name)
     is_real = code.needs_real or not inputs.is_integer
+    n_classes = model.network.architecture.n_outputs
     opening = [
-        *_heading(model, inputs, name, code),
+        *_heading(model, inputs, name, code, n_numbers),
         f"#ifndef {name.upper()}_H",
         f"#define {name.upper()}_H",
         "",
@@ -128,12 +134,12 @@ def export_c(
     function = [
         "",
         f"#define {name.upper()}_FEATURES {model.n_features}",
-        f"#define {name.upper()}_CLASSES {model.network.architecture.n_outputs}",
+        f"#define {name.upper()}_{'NUMBERS' if n_numbers else 'CLASSES'} {n_numbers or n_classes}",
         "",
         *(_class_names(model, name) if class_names else []),
         *code.helpers,
-        "/* Index of the class of a sample. */",
-        f"static inline int {name}_predict(const {inputs.c_type} x[{name.upper()}_FEATURES])",
+        f"/* {'Numbers predicted for' if n_numbers else 'Index of the class of'} a sample. */",
+        f"static inline {signature}",
         "{",
         *code.tables,
         *([f"    int {', '.join(sorted(code.counters))};"] if code.counters else []),
@@ -141,7 +147,8 @@ def export_c(
         "}",
         "",
     ]
-    tested = self_test(model, inputs, name, tests, labels=class_names, main=main) if tests else []
+    tested = _self_test(model, inputs, name, tests) if tests else []
+    tested += _main(name, tests, labels=class_names) if main else []
     printing = ["#include <stdio.h>"] if main else []
     return CExport(
         _joined(*opening, *printing, *function, *tested, "#endif"),
@@ -171,14 +178,21 @@ def _check_scaler(scaler: Encoder, inputs: InputFormat) -> None:
         )
 
 
-def _heading(model: Model, inputs: InputFormat, name: str, code: Code) -> list[str]:
+def _signature(name: str, inputs: InputFormat, n_numbers: int, size: str) -> str:
+    taken = f"const {inputs.c_type} x[{size}]"
+    if n_numbers:
+        return f"void {name}_predict({taken}, double y[{n_numbers}])"
+    return f"int {name}_predict({taken})"
+
+
+def _heading(model: Model, inputs: InputFormat, name: str, code: Code, n_numbers: int) -> list[str]:
     shape = model.network.architecture
     names: Sequence[str] = model.names or ()
     lines = [
         f"{name}.h: binarized network {shape}.",
         "",
-        f"int {name}_predict(const {inputs.c_type} x[{shape.n_features}]) returns the index of the "
-        "class, from 0.",
+        _signature(name, inputs, n_numbers, str(shape.n_features))
+        + (" writes numbers to y." if n_numbers else " returns the index of the class, from 0."),
     ]
     if inputs.kind == "scaled":
         lines.append(f"Inputs are multiples of {model.encoder.step or 1.0!r} of scaled features.")
@@ -245,6 +259,58 @@ def _class_names(model: Model, name: str) -> list[str]:
         *(f"    {line}" for line in labels),
         "    };",
         f'    return index >= 0 && index < {len(labels)} ? LABEL[index] : "";',
+        "}",
+        "",
+    ]
+
+
+def _self_test(model: Model, inputs: InputFormat, name: str, count: int) -> list[str]:
+    """Write inputs with Python's answers, and a function that counts wrong answers."""
+    X = random_inputs(model.encoder, inputs, count, np.random.default_rng(0))
+    wanted = answers(model, inputs, X).tolist()
+    rows = [[integer(int(v)) if inputs.is_integer else real(v) for v in row] for row in X.tolist()]
+    if model.targets is None:
+        expected = [
+            f"    static const int16_t EXPECTED[{count}] = {{",
+            "        " + ", ".join(map(str, wanted)),
+        ]
+        loop = f"wrong += {name}_predict(INPUT[i]) != EXPECTED[i];"
+    else:
+        n_numbers = len(wanted[0])
+        expected = [
+            f"    static const double EXPECTED[{count}][{n_numbers}] = {{",
+            *(f"        {{{', '.join(map(real, row))}}}," for row in wanted),
+        ]
+        different = " || ".join(f"y[{i}] != EXPECTED[i][{i}]" for i in range(n_numbers))
+        head = f"{{ double y[{n_numbers}]; {name}_predict(INPUT[i], y);"
+        loop = f"{head} wrong += {different}; }}"
+    return [
+        "/* Number of self-test vectors with a wrong answer. */",
+        f"static inline int {name}_self_test(void)",
+        "{",
+        f"    static const {inputs.c_type} INPUT[{count}][{X.shape[1]}] = {{",
+        *(f"        {{{', '.join(row)}}}," for row in rows),
+        "    };",
+        *expected,
+        "    };",
+        "    int i, wrong = 0;",
+        f"    for (i = 0; i < {count}; ++i) {loop}",
+        "    return wrong;",
+        "}",
+        "",
+    ]
+
+
+def _main(name: str, count: int, *, labels: bool) -> list[str]:
+    """Write a ``main`` that runs the self-test and prints the count of wrong answers."""
+    return [
+        "int main(void)",
+        "{",
+        f"    const int wrong = {name}_self_test();",
+        # In a file with a main, clang warns of functions that nobody calls.
+        *([f"    (void){name}_label;"] if labels else []),
+        f'    printf("%d of {count} self-test vectors wrong\\n", wrong);',
+        "    return wrong != 0;",
         "}",
         "",
     ]

@@ -1,29 +1,31 @@
-"""From a network and the format of its inputs to a plan of the C function."""
+"""From a network and the format of its inputs to a plan."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from bdnn.encoding.encoder import Encoder
-from bdnn.export.c.planning.first_layer import shape_first
-from bdnn.export.c.planning.fixed_point import fix_unit
-from bdnn.export.c.planning.levels import Level, fit_level, most_levels
-from bdnn.export.c.planning.outputs import integer_outputs, whole_limit
-from bdnn.export.c.planning.plan import (
+from bdnn.export.inputs import InputFormat, Integers
+from bdnn.export.plan.fixed_point import fix_unit
+from bdnn.export.plan.levels import Level, fit_level, most_levels
+from bdnn.export.plan.outputs import integer_outputs, whole_limit
+from bdnn.export.plan.plan import (
+    BIT,
     Decision,
     FirstOn,
-    IntegerUnits,
-    Layer,
+    LargestScore,
+    Numbers,
     Plan,
-    RealDecision,
-    RealUnits,
+    Ranges,
     Table,
+    Units,
+    prune,
 )
-from bdnn.export.c.planning.pruning import prune
-from bdnn.export.inputs import InputFormat, Integers
+from bdnn.model import TargetScaler
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
@@ -32,34 +34,43 @@ from bdnn.network.network import Network
 _WIDEST_TABLE = 6
 _WIDEST_REAL_TABLE = 10
 _EXACT = 2**53
-_BITS = ((0, 1),)
 
 
-def make_plan(network: Network, scaler: Encoder, inputs: InputFormat) -> Plan:
-    """Decide how the C function computes what the network computes."""
+def make_plan(
+    network: Network, scaler: Encoder, inputs: InputFormat, targets: TargetScaler | None = None
+) -> Plan:
+    """Decide how an exported function computes what a network of steps computes."""
     shape = network.architecture
     levels, ranges, unit = _levels(network, scaler, inputs)
-    n_direct = _table_place(shape)
-    layers: list[Layer] = []
+    n_direct = _table_place(shape) if targets is None else shape.n_layers
+    layers = []
     for k in range(min(n_direct, len(shape.hidden))):
-        if k == 0:
-            layers.append(_first_units(network, scaler, inputs, unit))
+        W, t = network.weights[k], network.step_thresholds[k]
+        if k == 0 and unit is not None:
+            layers.append(Units(W.astype(np.int64), tuple(whole_limit(v, unit) for v in t)))
         else:
-            layers.append(_hidden_units(network.weights[k], network.step_thresholds[k]))
-    decision: Decision | IntegerUnits
-    if n_direct < shape.n_layers:
+            found = _bit_units(W, t) if k else _count_units(W, t, scaler, inputs)
+            layers.append(found or _real_units(W, t))
+    W, t = network.weights[-1], network.output_thresholds
+    decision: Decision | Units | None = None
+    if targets is not None:
+        shift, factor = (tuple(part.tolist()) for part in (targets.shift, targets.factor))
+        decision = Numbers(_real_units(W, t), shift, factor)
+    elif n_direct < shape.n_layers:
         decision = _table(network, n_direct)
     elif shape.hidden:
-        decision = integer_outputs(network, _BITS * shape.hidden[-1], 1.0) or _real_decision(
-            network
-        )
-    else:
-        found = None if unit is None else integer_outputs(network, ranges, unit)
-        decision = found or _fixed_outputs(network, scaler, inputs) or _real_decision(network)
-    if isinstance(decision, IntegerUnits):
+        decision = integer_outputs(network, BIT * shape.hidden[-1], 1.0)
+    elif unit is not None:
+        decision = integer_outputs(network, ranges, unit)
+    if decision is None and not shape.hidden and shape.ties == "first":
+        fixed = _count_units(W, t, scaler, inputs)
+        decision = None if fixed is None else FirstOn(fixed)
+    if decision is None:
+        choose = FirstOn if shape.ties == "first" else LargestScore
+        decision = choose(_real_units(W, t))
+    if isinstance(decision, Units):
         layers, decision = [*layers, decision], Table((0, 1))
-    plan = prune(Plan(levels, ranges, tuple(layers), decision))
-    return shape_first(plan, scaler, inputs, unit) if plan.has_first else plan
+    return prune(Plan(levels, ranges, unit, tuple(layers), decision))
 
 
 def _table_place(shape: Architecture) -> int:
@@ -73,7 +84,7 @@ def _table_place(shape: Architecture) -> int:
 
 def _levels(
     network: Network, scaler: Encoder, inputs: InputFormat
-) -> tuple[dict[int, Level], tuple[tuple[int, int], ...], float | None]:
+) -> tuple[dict[int, Level], Ranges, float | None]:
     """Levels of the features with what one of them is worth; no worth if there are none."""
     W = network.weights[0]
     n_features = W.shape[1]
@@ -113,27 +124,21 @@ def _levels(
     return levels, tuple(ranges), step
 
 
-def _first_units(
-    network: Network, scaler: Encoder, inputs: InputFormat, unit: float | None
-) -> Layer:
-    W, t = network.weights[0], network.step_thresholds[0]
-    if unit is None:
-        return _fixed_units(W, t, scaler, inputs) or RealUnits(W, t)
-    return IntegerUnits(W.astype(np.int64), tuple(whole_limit(value, unit) for value in t))
+def _real_units(W: FloatArray, t: FloatArray) -> Units:
+    return Units(W, tuple(t.tolist()))
 
 
-def _hidden_units(W: FloatArray, t: FloatArray) -> Layer:
+def _bit_units(W: FloatArray, t: FloatArray) -> Units | None:
     """Units of 0/1 inputs; weights that are no integers are fixed where that is proven."""
     if (np.rint(W) == W).all():
-        return IntegerUnits(W.astype(np.int64), tuple(math.ceil(value) for value in t))
+        return Units(W.astype(np.int64), tuple(math.ceil(value) for value in t))
     bits = [np.arange(2, dtype=np.int64)] * W.shape[1]
-    values = [np.arange(2, dtype=float)] * W.shape[1]
-    return _proven_units(W, t, bits, values) or RealUnits(W, t)
+    return _proven_units(W, t, bits, [np.arange(2.0)] * W.shape[1])
 
 
-def _fixed_units(
+def _count_units(
     W: FloatArray, t: FloatArray, scaler: Encoder, inputs: InputFormat
-) -> IntegerUnits | None:
+) -> Units | None:
     """Units of raw counts with the scaler folded into integer weights, None without a proof."""
     if not inputs.is_integer:
         return None
@@ -151,7 +156,7 @@ def _proven_units(
     counts: Sequence[Integers],
     values: Sequence[FloatArray],
     unit: float | None = None,
-) -> IntegerUnits | None:
+) -> Units | None:
     """Units with integer weights that decide alike, None if one of them cannot be proven."""
     units = []
     for row, limit in zip(W, t, strict=True):
@@ -160,7 +165,7 @@ def _proven_units(
             return None
         units.append(found)
     weights = np.array([found.weights for found in units], dtype=np.int64)
-    return IntegerUnits(weights, tuple(found.threshold for found in units))
+    return Units(weights, tuple(found.threshold for found in units))
 
 
 def _table(network: Network, place: int) -> Table:
@@ -168,31 +173,15 @@ def _table(network: Network, place: int) -> Table:
     shape = network.architecture
     width = shape.widths[place]
     tail = Network(
-        Architecture(
-            width,
-            shape.hidden[place:],
-            shape.n_outputs,
-            shape.weights[place:],
-            shape.thresholds,
-            shape.ties,
+        replace(
+            shape,
+            n_features=width,
+            hidden=shape.hidden[place:],
+            weights=shape.weights[place:],
+            activations=shape.activations[place:],
         ),
         network.weights[place:],
         network.thresholds[place:],
     )
     patterns = (np.arange(2**width)[:, None] >> np.arange(width)) & 1
     return Table(tuple(tail.predict(patterns).tolist()))
-
-
-def _fixed_outputs(
-    network: Network, scaler: Encoder, inputs: InputFormat
-) -> FirstOn | IntegerUnits | None:
-    """Outputs right on raw counts, by fixed point where it is proven."""
-    if network.architecture.ties != "first":
-        return None
-    units = _fixed_units(network.weights[0], network.step_thresholds[0], scaler, inputs)
-    return None if units is None else FirstOn(units)
-
-
-def _real_decision(network: Network) -> RealDecision:
-    units = RealUnits(network.weights[-1], network.output_thresholds)
-    return RealDecision(units, network.architecture.ties)

@@ -1,9 +1,14 @@
-"""From a raw count to the scaler's grid by one multiplication and a shift, equal on every count.
+"""Features on the way to the first units: levels of the scaler's grid, and cuts of raw inputs.
+
+A level is found by one multiplication and a shift, equal on every count.
 
 The scaler rounds ``(k / per_unit - shift) * factor`` to multiples of its step. As integers these
 multiples are the levels of a feature. The smallest shift ``s`` is looked for that has integers
 ``a`` and ``b`` with ``level = (a * k + b) >> s`` for every count of the range; for a given ``a``
 the counts leave an interval for ``b``, so that nothing is left to chance.
+
+Scaling, rounding and multiplying by a weight are monotone, so a unit that looks at one feature is a
+comparison of the raw input with one number, found by bisection over all inputs there are.
 """
 
 from __future__ import annotations
@@ -15,7 +20,9 @@ import numpy as np
 
 from bdnn.encoding.encoder import Encoder
 from bdnn.encoding.scaling import LARGEST_SCALED
-from bdnn.export.inputs import Integers
+from bdnn.export.boundary import Places, bisected, feature_ends, numbers
+from bdnn.export.inputs import InputFormat, Integers
+from bdnn.network.activation import BoolArray
 
 _LARGEST_SHIFT = 40
 _LARGEST = 2**62
@@ -96,3 +103,36 @@ def fit_level(counts: Integers, levels: Integers, slope: float) -> Level | None:
     if len(counts) > _LONGEST_TABLE:
         return None
     return Level(0, 0, 0, lowest, highest, False, tuple(moved.tolist()))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A unit that is on iff a raw input is at least a value, or below it."""
+
+    feature: int
+    is_at_least: bool
+    value: int | float
+
+
+def find_cut(
+    weights: Integers, threshold: int, scaler: Encoder, inputs: InputFormat, unit: float
+) -> Cut:
+    """Find the cut of a unit with one weight that is on for some inputs and off for others.
+
+    Parameters
+    ----------
+    weights : array of int
+        All 0 but one.
+    threshold : int
+        In multiples of ``unit``, what one level is worth.
+    """
+    feature = int(np.flatnonzero(weights)[0])
+
+    def is_on(places: Places) -> BoolArray:
+        values = inputs.values(feature, numbers(places, inputs), scaler)
+        return np.asarray(weights[feature] * np.rint(values / unit) >= threshold)
+
+    low, high = (np.array([end]) for end in feature_ends(inputs, feature))
+    _, at = bisected(low, high, is_on)
+    value = float(numbers(at, inputs)[0])
+    return Cut(feature, bool(is_on(high)[0]), int(value) if inputs.is_integer else value)

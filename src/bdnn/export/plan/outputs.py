@@ -13,20 +13,18 @@ from itertools import pairwise
 
 import numpy as np
 
-from bdnn.export.c.planning.plan import FirstOn, IntegerUnits, LargestScore, reach
 from bdnn.export.inputs import Integers
+from bdnn.export.plan.plan import FirstOn, LargestScore, Ranges, Units, reach
 from bdnn.network.activation import FloatArray
 from bdnn.network.network import Network
 
 _ROUNDING = Fraction(1, 2**51)
 _MOST_PAIRS = 10**6
 
-Ranges = tuple[tuple[int, int], ...]
-
 
 def integer_outputs(
     network: Network, ranges: Ranges, unit: float
-) -> FirstOn | LargestScore | IntegerUnits | None:
+) -> FirstOn | LargestScore | Units | None:
     """Choose a class by integers; None if weights are none, or doubles would choose another.
 
     A single unit stands for two outputs: it is on iff the second class wins.
@@ -43,19 +41,20 @@ def integer_outputs(
     if not (np.rint(W) == W).all():
         return None
     weights = W.astype(np.int64)
+    whole = [whole_limit(value, unit) for value in t]
     if network.architecture.ties == "first":
-        return FirstOn(IntegerUnits(weights, tuple(whole_limit(value, unit) for value in t)))
+        return FirstOn(Units(weights, tuple(whole)))
     if len(weights) == 2:
         limit = _rival_limit(weights, t, ranges, unit)
         difference = (weights[1] - weights[0])[None, :]
-        return None if limit is None else IntegerUnits(difference, (limit,))
+        return None if limit is None else Units(difference, (limit,))
     if not _order_is_kept(weights, t, ranges, unit):
         return None
-    whole, rests = _parts(t, unit)
+    rests = _rests(t, unit)
     order = sorted(set(rests))
     factor = 1 << (len(order) - 1).bit_length()  # a power of two, which needs no product
     offsets = (factor * up - order.index(rest) for up, rest in zip(whole, rests, strict=True))
-    return LargestScore(weights, factor, tuple(offsets))
+    return LargestScore(Units(weights, tuple(offsets), factor))
 
 
 def whole_limit(value: float, unit: float) -> int:
@@ -63,12 +62,9 @@ def whole_limit(value: float, unit: float) -> int:
     return math.ceil(Fraction(value) / Fraction(unit))
 
 
-def _parts(t: FloatArray, unit: float) -> tuple[list[int], list[Fraction]]:
-    """Thresholds as whole limits, and by how much these exceed them."""
-    whole = [whole_limit(value, unit) for value in t]
-    return whole, [
-        up - Fraction(value) / Fraction(unit) for up, value in zip(whole, t, strict=True)
-    ]
+def _rests(t: FloatArray, unit: float) -> list[Fraction]:
+    """By how much whole limits exceed their thresholds."""
+    return [whole_limit(value, unit) - Fraction(value) / Fraction(unit) for value in t]
 
 
 def _rival_limit(weights: Integers, t: FloatArray, ranges: Ranges, unit: float) -> int | None:
@@ -101,6 +97,6 @@ def _order_is_kept(weights: Integers, t: FloatArray, ranges: Ranges, unit: float
     low, high = reach(weights, ranges)
     sums = max(int(np.abs(low).max()), int(np.abs(high).max())) * Fraction(unit)
     largest = sums + max(abs(Fraction(value)) for value in t)
-    order = sorted(set(_parts(t, unit)[1]))
+    order = sorted(set(_rests(t, unit)))
     gaps = [after - before for before, after in pairwise(order)] + [order[0] + 1 - order[-1]]
     return min(gaps) * Fraction(unit) > largest * _ROUNDING

@@ -1,4 +1,4 @@
-"""The exact answer for one sample, by boxes and by programs.
+"""Exact verification of one sample, by boxes and by programs.
 
 Integer weights on a grid and linf: is there a counter-example within a radius? CP-SAT decides it in
 whole numbers, without rounding, and bisection of the radius finds the nearest one: programs of
@@ -14,13 +14,13 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from bdnn.network.activation import FloatArray
 from bdnn.robustness.adversary import Adversary
-from bdnn.robustness.attempts import Attempts, pulled_back
+from bdnn.robustness.attacks import CounterExamples, pulled_back
 from bdnn.robustness.branching import Branching
-from bdnn.robustness.surroundings import Surroundings
+from bdnn.robustness.perturbation import PerturbationSet
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.cpsat import CpSat
 from bdnn.solvers.highs import Highs
@@ -29,7 +29,7 @@ from bdnn.solvers.result import Limits, SolveResult, Termination
 # Limits that are so close are equal: solvers and the finest grid of inputs know no better.
 TOLERANCE = 2e-5
 # So much farther than the radius one has to look to be sure of it all the same.
-BEYOND = 1e-6
+_BEYOND = 1e-6
 _FEW_BOXES, _MANY_BOXES = 400, 20_000
 # Where no attack succeeds and no radius is given, how far to look.
 _FIRST_RADIUS, _LAST_RADIUS = 1.0, 64.0
@@ -40,6 +40,13 @@ _MARGINS = (1e-8, 1e-6, 0.5 * TOLERANCE)
 # What a solver's bound may be too large by, in its tolerances.
 _TRUST = 1e-7
 _ROUNDS = 40
+
+Size = TypeVar("Size", float, FloatArray)
+
+
+def beyond(radius: Size) -> Size:
+    """How far to look to be sure of a radius."""
+    return radius * (1 + _BEYOND) + _BEYOND
 
 
 @dataclass(frozen=True)
@@ -85,161 +92,147 @@ class Answer:
         return not smallest and self.upper <= radius
 
 
-class Question:
+@dataclass
+class ExactVerifier:
     """One sample that cheap methods left open.
 
     Parameters
     ----------
-    around : Surroundings
+    around : PerturbationSet
         Of that sample.
+    answer : Answer
+        What is known of it, better and better.
     radius : float
         How far to look.
     smallest : bool
         Whether the nearest counter-example is wanted, or any within the radius will do.
-    seconds : float
+    deadline : float
+        Of ``time.perf_counter``.
     engine : AbstractSolver or None
         The solver, None for the one that suits the program.
     """
 
-    def __init__(
-        self,
-        around: Surroundings,
-        radius: float,
-        smallest: bool,
-        seconds: float,
-        engine: AbstractSolver | None,
-    ) -> None:
-        self.around = around
-        self.radius = radius
-        self.smallest = smallest
-        self.engine = engine
-        self.end = radius * (1 + BEYOND) + BEYOND
-        self._deadline = time.perf_counter() + seconds
+    around: PerturbationSet
+    answer: Answer
+    radius: float
+    smallest: bool
+    deadline: float
+    engine: AbstractSolver | None
 
-    def settle(self, answer: Answer, method: str) -> Answer:
+    def settle(self, method: str) -> Answer:
         """Find out by few boxes, programs, and at last many boxes; or by one of them alone."""
         if method != "program":
-            answer = self._by_boxes(answer, _FEW_BOXES if method == "auto" else None)
-        if method != "boxes":
-            answer = self._by_programs(answer)
+            self._by_boxes(_FEW_BOXES if method == "auto" else None)
+        if method != "boxes" and not self._is_over:
+            if self.engine is None:
+                decides = Adversary.build(self.around, self._farthest).is_integer
+            else:
+                decides = self.engine.name == CpSat.name
+            (self._by_decisions if decides else self._by_minimising)()
         if method == "auto":
-            answer = self._by_boxes(answer, _MANY_BOXES)
-        return answer
+            self._by_boxes(_MANY_BOXES)
+        return self.answer
 
-    def _by_boxes(self, answer: Answer, boxes: int | None) -> Answer:
-        while not self._is_over(answer):
-            look = self._farthest(answer)
+    def _by_boxes(self, boxes: int | None) -> None:
+        while not self._is_over:
+            look = self._farthest
             search = Branching(self.around, look)
             search.run(seconds=self._remaining, boxes=boxes)
             if search.counter_example is not None:
-                answer = answer.lowered(search.upper, search.counter_example)
-            answer = answer.raised(search.lower, "boxes", search.proof())
+                self.answer = self.answer.lowered(search.upper, search.counter_example)
+            self.answer = self.answer.raised(search.lower, "boxes", search.proof())
             if not search.is_complete or search.counter_example is not None:
                 break
-            if math.isfinite(min(self.end, answer.upper)) or look >= _LAST_RADIUS:
+            if math.isfinite(self._end) or look >= _LAST_RADIUS:
                 break
-        return answer
 
-    def _by_programs(self, answer: Answer) -> Answer:
-        if self._is_over(answer):
-            return answer
-        by_cpsat = self.engine is not None and self.engine.name == CpSat.name
-        if by_cpsat or (self.engine is None and self._is_integer(self._farthest(answer))):
-            return self._by_decisions(answer)
-        return self._by_minimising(answer)
-
-    def _by_decisions(self, answer: Answer) -> Answer:
+    def _by_decisions(self) -> None:
         """Bisect the radius."""
         margins = list(_MARGINS)
-        while not self._is_over(answer) and margins and answer.lower < _LAST_RADIUS:
-            look = self._next_radius(answer, margins[0])
-            if look <= answer.lower:
+        while not self._is_over and margins and self.answer.lower < _LAST_RADIUS:
+            look = self._next_radius(margins[0])
+            if look <= self.answer.lower:
                 margins.pop(0)
                 continue
             model = Adversary.build(self.around, look)
             outcome = self._solve(model, self.engine or CpSat())
             if outcome.termination is Termination.INFEASIBLE:
-                answer = answer.raised(look, "solver")
+                self._prove(look)
             elif outcome.solution is None:
                 break
-            else:
-                before = answer.upper
-                answer = self._believe(answer, model, outcome.solution)
-                if answer.upper >= before:
-                    margins.pop(0)
-        return answer
+            elif not self._believe(model, outcome.solution):
+                margins.pop(0)
 
-    def _next_radius(self, answer: Answer, margin: float) -> float:
-        if not self.smallest and math.isfinite(self.end):
-            return min(self.end, answer.upper - margin)
-        if answer.upper > self.end or math.isinf(answer.upper):
-            start = _FIRST_RADIUS / 16 if math.isinf(self.end) else self.end / 16
-            return min(self.end, max(start, _GROWTH * answer.lower))
-        if answer.upper - answer.lower > _NEAR * answer.upper:
-            return 0.5 * (answer.lower + answer.upper)
-        return answer.upper - margin
+    def _next_radius(self, margin: float) -> float:
+        lower, upper, end = self.answer.lower, self.answer.upper, beyond(self.radius)
+        if not self.smallest and math.isfinite(end):
+            return min(end, upper - margin)
+        if upper > end or math.isinf(upper):
+            start = _FIRST_RADIUS / 16 if math.isinf(end) else end / 16
+            return min(end, max(start, _GROWTH * lower))
+        if upper - lower > _NEAR * upper:
+            return 0.5 * (lower + upper)
+        return upper - margin
 
-    def _by_minimising(self, answer: Answer) -> Answer:
+    def _by_minimising(self) -> None:
         """Minimise the length within growing radii; bounds count when two programs agree."""
-        claim = answer.lower
+        claim = self.answer.lower
         for _ in range(_ROUNDS):
-            if self._is_over(answer):
+            if self._is_over:
                 break
-            farthest = min(self.end, answer.upper, _LAST_RADIUS)
-            look = farthest
-            if self.around.norm != "linf" or math.isinf(min(self.end, answer.upper)):
+            look = farthest = min(self._end, _LAST_RADIUS)
+            if self.around.norm != "linf" or math.isinf(self._end):
                 look = min(farthest, max(farthest / 16, _GROWTH * claim))
-            answer, said = self._minimise(answer, look)
-            answer = answer.raised(min(claim, said), "solver")
+            said = self._minimise(look)
+            self._prove(min(claim, said))
             if said <= claim:
                 break
             claim = said
             if said < look * (1 - 2 * _TRUST) or look == farthest:
-                before = answer.upper
-                answer = self._confirm(answer, min(claim, answer.upper - _MARGINS[-1]))
-                if answer.upper >= before:
+                before = self.answer.upper
+                self._confirm(min(claim, before - _MARGINS[-1]))
+                if self.answer.upper >= before:
                     break
-                claim = answer.lower
-        return answer
+                claim = self.answer.lower
 
-    def _minimise(self, answer: Answer, look: float) -> tuple[Answer, float]:
-        """Nearer counter-examples, and a length below which a solver says there are none."""
+    def _minimise(self, look: float) -> float:
+        """Find nearer counter-examples, and a length below which a solver says there are none."""
         model = Adversary.build(self.around, look, minimise=True)
         claim = 0.0
         for _ in range(_ROUNDS):
             outcome = self._solve(model, self.engine or Highs())
             if outcome.termination is Termination.INFEASIBLE:
-                return answer, look * (1 - _TRUST)
+                return look * (1 - _TRUST)
             if outcome.solution is None:
                 break
-            answer = self._believe(answer, model, outcome.solution)
+            self._believe(model, outcome.solution)
             claim = model.free_input.length_of(outcome.bound) * (1 - _TRUST) - _TRUST
             if self._remaining <= 0 or not model.free_input.refine(outcome.solution):
                 break
-        return answer, claim
+        return claim
 
-    def _confirm(self, answer: Answer, radius: float) -> Answer:
+    def _confirm(self, radius: float) -> None:
         """Take over a lower limit if a program of that radius has no solution."""
-        if radius <= answer.lower or self._is_over(answer):
-            return answer
+        if radius <= self.answer.lower or self._is_over:
+            return
         model = Adversary.build(self.around, radius, minimise=True)
         for _ in range(_ROUNDS):
             outcome = self._solve(model, self.engine or Highs())
             if outcome.termination is Termination.INFEASIBLE:
-                return answer.raised(radius, "solver")
-            if outcome.solution is None:
-                return answer
-            before = answer.upper
-            answer = self._believe(answer, model, outcome.solution)
-            refined = model.free_input.refine(outcome.solution)
-            if answer.upper < before or not refined or self._remaining <= 0:
+                self._prove(radius)
+            if outcome.solution is None or self._believe(model, outcome.solution):
                 break
-        return answer
+            if self._remaining <= 0 or not model.free_input.refine(outcome.solution):
+                break
 
-    def _believe(self, answer: Answer, model: Adversary, x: FloatArray) -> Answer:
-        """Turn a solution into a raw input that the forward pass confirms."""
-        around, free_input = self.around, model.free_input
-        found = Attempts.none(around).with_better(around, around.raw(free_input.coordinates(x)))
+    def _prove(self, lower: float) -> None:
+        self.answer = self.answer.raised(lower, "solver")
+
+    def _believe(self, model: Adversary, x: FloatArray) -> bool:
+        """Turn a solution into a raw input that the forward pass confirms; tell if it is nearer."""
+        around, free_input, before = self.around, model.free_input, self.answer
+        nothing = CounterExamples.none(around)
+        found = nothing.with_better(around, around.raw(free_input.coordinates(x)))
         if not free_input.is_whole:
             room = around.scaler.step or 2.0**-24
             for doubling in range(8):
@@ -250,8 +243,8 @@ class Question:
                     found = found.with_better(around, around.raw(inside))
             found = pulled_back(around, found)
         if found.found[0]:
-            answer = answer.lowered(float(found.lengths[0]), found.X[0])
-        return answer
+            self.answer = self.answer.lowered(float(found.lengths[0]), found.X[0])
+        return self.answer is not before
 
     def _solve(self, model: Adversary, engine: AbstractSolver) -> SolveResult:
         limits = Limits(seconds=self._remaining, absolute_gap=1e-9)
@@ -260,17 +253,21 @@ class Question:
             raise KeyboardInterrupt
         return outcome
 
-    def _farthest(self, answer: Answer) -> float:
-        """How far to look when all is to be looked at."""
-        look = min(self.end, answer.upper)
-        return look if math.isfinite(look) else max(_FIRST_RADIUS, 4 * answer.lower)
+    @property
+    def _end(self) -> float:
+        """Nothing farther away is of interest."""
+        return min(beyond(self.radius), self.answer.upper)
 
-    def _is_integer(self, look: float) -> bool:
-        return Adversary.build(self.around, look).is_integer
+    @property
+    def _farthest(self) -> float:
+        """How far to look when all is to be looked at."""
+        end = self._end
+        return end if math.isfinite(end) else max(_FIRST_RADIUS, 4 * self.answer.lower)
 
     @property
     def _remaining(self) -> float:
-        return max(0.0, self._deadline - time.perf_counter())
+        return max(0.0, self.deadline - time.perf_counter())
 
-    def _is_over(self, answer: Answer) -> bool:
-        return answer.is_settled(self.radius, smallest=self.smallest) or self._remaining <= 0
+    @property
+    def _is_over(self) -> bool:
+        return self._remaining <= 0 or self.answer.is_settled(self.radius, smallest=self.smallest)

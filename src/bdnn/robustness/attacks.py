@@ -9,14 +9,14 @@ All of them move raw inputs and ask the forward pass, so that what they report h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bdnn.network.activation import BoolArray, FloatArray, weighted_sums
 from bdnn.network.norms import dual_length, length
-from bdnn.robustness.surroundings import Surroundings
+from bdnn.robustness.perturbation import PerturbationSet
 
 _ROUNDS = 8
 _BISECTIONS = 24
@@ -26,22 +26,22 @@ _MOST_REFERENCES = 2000
 
 
 @dataclass(frozen=True, eq=False)
-class Attempts:
+class CounterExamples:
     """The nearest counter-example found of every sample; the sample itself where there is none."""
 
     X: FloatArray
     lengths: FloatArray
 
     @classmethod
-    def none(cls, around: Surroundings) -> Attempts:
+    def none(cls, around: PerturbationSet) -> CounterExamples:
         """No counter-example yet."""
         return cls(around.X.copy(), np.full(len(around.X), np.inf))
 
-    def with_better(self, around: Surroundings, X: FloatArray) -> Attempts:
+    def with_better(self, around: PerturbationSet, X: FloatArray) -> CounterExamples:
         """Take over what changes the class and is nearer."""
         lengths = np.where(around.is_changed(X), around.measured(X), np.inf)
         better = lengths < self.lengths
-        return Attempts(
+        return CounterExamples(
             np.where(better[:, None], X, self.X), np.where(better, lengths, self.lengths)
         )
 
@@ -52,13 +52,13 @@ class Attempts:
 
 
 def random_sign(
-    around: Surroundings, radius: FloatArray, rng: np.random.Generator, *, draws: int = 1
-) -> tuple[Attempts, FloatArray]:
+    around: PerturbationSet, radius: FloatArray, rng: np.random.Generator, *, draws: int = 1
+) -> tuple[CounterExamples, FloatArray]:
     """Move every feature up or down at random, the whole by the radius.
 
     Returns the counter-examples, and all moved samples: a counter-example or else the first draw.
     """
-    best = Attempts.none(around)
+    best = CounterExamples.none(around)
     share = 1.0 / length(around.norm, np.ones(around.X.shape[1]))
     moved = [
         _moved(around, share * rng.choice([-1.0, 1.0], size=around.X.shape), radius)
@@ -69,11 +69,11 @@ def random_sign(
     return best, np.where(best.found[:, None], best.X, moved[0])
 
 
-def greedy(around: Surroundings, radius: FloatArray | None = None) -> Attempts:
+def greedy(around: PerturbationSet, radius: FloatArray | None = None) -> CounterExamples:
     """Climb to another class within a radius, or within growing ones until it succeeds."""
     if radius is not None:
         return pulled_back(around, _climb(around, radius))
-    best = Attempts.none(around)
+    best = CounterExamples.none(around)
     for doubling in range(_DOUBLINGS):
         rows = np.flatnonzero(~best.found)
         if not rows.size:
@@ -83,68 +83,64 @@ def greedy(around: Surroundings, radius: FloatArray | None = None) -> Attempts:
     return pulled_back(around, best)
 
 
-def boundary(around: Surroundings, reference: FloatArray) -> Attempts:
+def boundary(around: PerturbationSet, reference: FloatArray) -> CounterExamples:
     """Start at the nearest reference points of another class and walk back to the edge."""
-    best = Attempts.none(around)
+    best = CounterExamples.none(around)
     reference = reference[:: 1 + len(reference) // _MOST_REFERENCES]
-    said = around.network.predict(around.scaler.transform(reference))
-    weight = around.weight
-    for rank in range(_NEIGHBOURS):
-        start = around.X.copy()
-        for label in np.unique(around.classes):
-            rows = np.flatnonzero(around.classes == label)
-            others = reference[said != label]
-            if len(others) > rank:
-                start[rows] = others[_nearest(around, around.X[rows] * weight, others, rank)]
-        attempt = Attempts.none(around).with_better(around, around.admitted(start))
-        attempt = pulled_back(around, attempt)
-        best = best.with_better(around, attempt.X)
+    said, weight = around.predict(reference), around.weight
+    starts = np.tile(around.X, (_NEIGHBOURS, 1, 1))
+    for label in np.unique(around.classes):
+        others = reference[said != label]
+        ranks = range(min(_NEIGHBOURS, len(others)))
+        for row in np.flatnonzero(around.classes == label) if ranks else ():
+            distances = length(around.norm, (others - around.X[row]) * weight)
+            starts[: len(ranks), row] = others[np.argpartition(distances, ranks)[: len(ranks)]]
+    for start in starts:
+        attempt = CounterExamples.none(around).with_better(around, around.admitted(start))
+        best = best.with_better(around, pulled_back(around, attempt).X)
     return best
 
 
-def pulled_back(around: Surroundings, attempts: Attempts) -> Attempts:
+def pulled_back(around: PerturbationSet, found: CounterExamples) -> CounterExamples:
     """Move counter-examples towards their samples as long as the class stays changed."""
-    best = attempts
-    rows = np.flatnonzero(best.found)
+    rows = np.flatnonzero(found.found)
     if not rows.size:
-        return best
-    part = around.rows(rows)
-    near = Attempts(best.X[rows], best.lengths[rows])
+        return found
+    part, weight = around.rows(rows), around.weight
+    near = CounterExamples(found.X[rows], found.lengths[rows])
+
+    def clip(move: FloatArray, size: FloatArray) -> FloatArray:
+        return np.clip(move, -size / weight, size / weight)
+
     for _ in range(2):
-        near = _along_the_line(part, near)
-        near = _by_clipping(part, near) if around.norm == "linf" else _by_feature(part, near)
-    X, lengths = best.X.copy(), best.lengths.copy()
+        near = _bisected(part, near, np.ones(len(rows)), np.multiply)
+        if around.norm == "linf":
+            near = _bisected(part, near, near.lengths, clip)
+        else:
+            near = _by_feature(part, near)
+    X, lengths = found.X.copy(), found.lengths.copy()
     X[rows], lengths[rows] = near.X, near.lengths
-    return Attempts(X, lengths)
+    return CounterExamples(X, lengths)
 
 
-def _along_the_line(around: Surroundings, near: Attempts) -> Attempts:
-    start = near.X
-    low, high = np.zeros(len(start)), np.ones(len(start))
+def _bisected(
+    around: PerturbationSet,
+    near: CounterExamples,
+    highest: FloatArray,
+    shorten: Callable[[FloatArray, FloatArray], FloatArray],
+) -> CounterExamples:
+    """Shorten moves by bisection of a number per sample, from the one that changes the class."""
+    move, low, high = near.X - around.X, np.zeros(len(highest)), highest
     for _ in range(_BISECTIONS):
         middle = 0.5 * (low + high)
-        tried = around.admitted(around.X + middle[:, None] * (start - around.X))
+        tried = around.admitted(around.X + shorten(move, middle[:, None]))
         near = near.with_better(around, tried)
         changed = around.is_changed(tried)
         low, high = np.where(changed, low, middle), np.where(changed, middle, high)
     return near
 
 
-def _by_clipping(around: Surroundings, near: Attempts) -> Attempts:
-    """Cut all moves at one length, as short as possible."""
-    move = near.X - around.X
-    low, high = np.zeros(len(move)), near.lengths.copy()
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (low + high)
-        limit = middle[:, None] / around.weight
-        tried = around.admitted(around.X + np.clip(move, -limit, limit))
-        near = near.with_better(around, tried)
-        changed = around.is_changed(tried)
-        low, high = np.where(changed, low, middle), np.where(changed, middle, high)
-    return near
-
-
-def _by_feature(around: Surroundings, near: Attempts) -> Attempts:
+def _by_feature(around: PerturbationSet, near: CounterExamples) -> CounterExamples:
     """Put features back one by one, those that moved least first, wholly or half of the way."""
     order = np.argsort(np.abs((near.X - around.X) * around.weight), axis=1)
     lines = np.arange(len(order))
@@ -158,9 +154,9 @@ def _by_feature(around: Surroundings, near: Attempts) -> Attempts:
     return near
 
 
-def _climb(around: Surroundings, radius: FloatArray) -> Attempts:
+def _climb(around: PerturbationSet, radius: FloatArray) -> CounterExamples:
     """Follow the slope towards the other classes in turn, always to the rim of the ball."""
-    best = Attempts.none(around)
+    best = CounterExamples.none(around)
     n_others = around.network.architecture.n_outputs - 1
     for target in range(min(n_others, _ROUNDS)):
         X = around.X
@@ -172,7 +168,7 @@ def _climb(around: Surroundings, radius: FloatArray) -> Attempts:
     return best
 
 
-def _steepest(around: Surroundings, slope: FloatArray) -> FloatArray:
+def _steepest(around: PerturbationSet, slope: FloatArray) -> FloatArray:
     """Moves of length 1 that climb most."""
     if around.norm == "linf":
         return np.sign(slope)
@@ -186,23 +182,25 @@ def _steepest(around: Surroundings, slope: FloatArray) -> FloatArray:
     return slope / np.where(size > 0, size, 1.0)[:, None]
 
 
-def _slope(around: Surroundings, X: FloatArray, radius: FloatArray, target: int) -> FloatArray:
+def _slope(around: PerturbationSet, X: FloatArray, radius: FloatArray, target: int) -> FloatArray:
     """Slope of the lead of another class when every step is a smooth one of the ball's width."""
     network = around.network
     values = around.scaler.transform(X)
     slopes = []
-    for k, (W, t) in enumerate(zip(network.weights, network.step_thresholds, strict=True)):
-        sums = weighted_sums(values, W)
+    for k, (W, t) in enumerate(zip(network.weights, network.thresholds, strict=True)):
+        sums, rule = weighted_sums(values, W), network.architecture.activation_of(k)
         if k == 0:
             dual = dual_length(around.norm, W * around.unit)
             width = np.maximum(radius[:, None] * dual, 1e-12)
         else:
             width = 0.5 * np.abs(W).sum(axis=1) + 0.5
-        slopes.append(1.0 / (width * (1.0 + ((sums - t) / width) ** 2)))
-        values = (sums >= t).astype(float)
-    scores = sums - t
-    lines = np.arange(len(X))
-    scores[lines, around.classes] = -np.inf
+        steps = zip(rule.jumps.tolist(), t.T, strict=True)
+        slopes.append(
+            sum(jump / (width * (1.0 + ((sums - limit) / width) ** 2)) for jump, limit in steps)
+        )
+        values = rule(sums, t).astype(float)
+    scores = sums - network.output_thresholds
+    scores[np.arange(len(X)), around.classes] = -np.inf
     rival = np.argsort(-scores, axis=1)[:, target]
     gradient = network.weights[-1][rival] - network.weights[-1][around.classes]
     for W, slope in zip(reversed(network.weights[:-1]), reversed(slopes[:-1]), strict=True):
@@ -210,7 +208,7 @@ def _slope(around: Surroundings, X: FloatArray, radius: FloatArray, target: int)
     return np.asarray(gradient)
 
 
-def _moved(around: Surroundings, moves: FloatArray, radius: FloatArray) -> FloatArray:
+def _moved(around: PerturbationSet, moves: FloatArray, radius: FloatArray) -> FloatArray:
     """Raw inputs moved by a radius in given directions, and not a bit further."""
     X = around.admitted(around.X + moves * radius[:, None] / around.weight)
     outside = around.measured(X) > radius
@@ -221,14 +219,3 @@ def _moved(around: Surroundings, moves: FloatArray, radius: FloatArray) -> Float
         X = np.where(outside[:, None], moved, X)
         outside = around.measured(X) > radius
     return np.where(outside[:, None], around.X, X)
-
-
-def _nearest(
-    around: Surroundings, points: FloatArray, reference: FloatArray, rank: int
-) -> NDArray[np.intp]:
-    """Which reference point is the so-manieth nearest of every point."""
-    chosen = np.empty(len(points), dtype=np.intp)
-    scaled = reference * around.weight
-    for i, point in enumerate(points):
-        chosen[i] = np.argpartition(length(around.norm, scaled - point), rank)[rank]
-    return chosen

@@ -12,33 +12,31 @@ numbers can be off, so that what holds for them holds for ``predict`` on any raw
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bdnn.encoding.encoder import Encoder
+from bdnn.encoding.scaling import LARGEST_SCALED
 from bdnn.errors import ModelError
 from bdnn.model import Model
 from bdnn.network.activation import BoolArray, FloatArray
-from bdnn.network.expansion import unrolled
 from bdnn.network.network import Network
 from bdnn.network.norms import SLACK, Norm, Units, check_norm, check_units, length
 from bdnn.problem.regions import Regions
 from bdnn.robustness.domain import Domain
 
-# Where the scaler cuts off; beyond it nothing changes any more.
-_LARGEST_SCALED = 2.0**30
 _NUDGES = 60
 
 
 @dataclass(frozen=True, eq=False)
-class Surroundings:
-    """Samples, what surrounds them, and how far away that is. Build it with :meth:`create`.
+class PerturbationSet:
+    """Samples, what they may become, and how far away that is. Build it with :meth:`create`.
 
     Attributes
     ----------
     model : Model
-        Its network has steps only.
     domain : Domain
         The inputs that exist.
     norm : {"linf", "l1", "l2"}
@@ -80,10 +78,9 @@ class Surroundings:
         norm: str = "linf",
         units: str = "scaled",
         domain: Domain | None = None,
-    ) -> Surroundings:
-        """Look around samples; units of several values are taken for several steps."""
+    ) -> PerturbationSet:
+        """Look around samples of a classifier, whatever its weights and activations."""
         model.require_classifier("robustness")
-        model = replace(model, network=unrolled(model.network, "robustness"))
         scaler = model.encoder
         if not (np.isfinite(scaler.factor) & (scaler.factor != 0)).all():
             raise ModelError(
@@ -95,15 +92,16 @@ class Surroundings:
                 f"domain must be a Domain, got {domain!r}: make one with Domain.create."
             )
         domain.check(X)
-        inputs = scaler.transform(X)
-        with np.errstate(over="ignore"):
-            centre = (X - scaler.shift) * scaler.factor if scaler.step else inputs
+        centre = inputs = scaler.transform(X)
         if scaler.step:
-            centre = np.clip(centre, -_LARGEST_SCALED, _LARGEST_SCALED)
-        current = np.where(
-            domain.integer, X, np.rint(inputs / scaler.step) if scaler.step else inputs
-        )
-        lowest, highest = _limits(scaler, domain, current)
+            with np.errstate(over="ignore"):
+                centre = (X - scaler.shift) * scaler.factor
+            centre = np.clip(centre, -LARGEST_SCALED, LARGEST_SCALED)
+        current = np.where(domain.integer, X, _grid_points(scaler, inputs))
+        # The range by the domain always holds the sample itself.
+        ends = np.sort(scaler.transform(np.stack([domain.lower, domain.upper])), axis=0)
+        whole = np.stack([np.ceil(domain.lower), np.floor(domain.upper)])
+        low, high = np.where(domain.integer, whole, _grid_points(scaler, ends))
         return cls(
             model,
             domain,
@@ -113,27 +111,21 @@ class Surroundings:
             centre,
             current,
             model.network.predict(inputs),
-            lowest,
-            highest,
+            np.where(domain.fixed, current, np.minimum(low, current)),
+            np.where(domain.fixed, current, np.maximum(high, current)),
             None if y is None else model.codes(y, len(X)),
         )
 
-    def rows(self, chosen: NDArray[np.intp] | BoolArray) -> Surroundings:
-        """The surroundings of some of the samples."""
-        return replace(
-            self,
-            X=self.X[chosen],
-            centre=self.centre[chosen],
-            current=self.current[chosen],
-            classes=self.classes[chosen],
-            lowest=self.lowest[chosen],
-            highest=self.highest[chosen],
-            labels=None if self.labels is None else self.labels[chosen],
-        )
+    def rows(self, chosen: NDArray[np.intp] | BoolArray) -> PerturbationSet:
+        """Some of the samples with what surrounds them."""
+        names = ("X", "centre", "current", "classes", "lowest", "highest", "labels")
+        parts: dict[str, Any] = {name: getattr(self, name) for name in names}
+        parts = {name: part if part is None else part[chosen] for name, part in parts.items()}
+        return replace(self, **parts)
 
     @property
     def network(self) -> Network:
-        """The network, of steps only."""
+        """The network, whose forward pass decides."""
         return self.model.network
 
     @property
@@ -163,21 +155,13 @@ class Surroundings:
         factor = np.abs(self.scaler.factor)
         return factor if self.units == "scaled" else np.ones_like(factor)
 
-    @property
-    def is_grid(self) -> bool:
-        """Whether every feature has finitely many values in a box."""
-        return self.scaler.step > 0 or bool((self.domain.integer | self.domain.fixed).all())
-
     def box(self, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest coordinates within one radius per sample."""
         reach = radius[:, None] * self.unit
-        slack = SLACK * (np.abs(self.centre) + reach)
+        wide = reach + self.half_step + SLACK * (np.abs(self.centre) + reach)
+        low, high = self.centre - wide, self.centre + wide
         if self.scaler.step:
-            wide = reach + self.half_step + slack
-            low = np.ceil((self.centre - wide) / self.scaler.step)
-            high = np.floor((self.centre + wide) / self.scaler.step)
-        else:
-            low, high = self.centre - reach - slack, self.centre + reach + slack
+            low, high = np.ceil(low / self.scaler.step), np.floor(high / self.scaler.step)
         whole = self.domain.integer
         if whole.any():
             raw_reach = radius[:, None] / self.weight * (1 + SLACK)
@@ -189,7 +173,7 @@ class Surroundings:
 
     def inputs(self, coordinates: FloatArray) -> FloatArray:
         """What the network sees at coordinates."""
-        values = coordinates * self.scaler.step if self.scaler.step else coordinates
+        values = coordinates * (self.scaler.step or 1.0)
         whole = self.domain.integer
         if not whole.any() or not self.scaler.step:
             return values
@@ -211,8 +195,7 @@ class Surroundings:
 
     def moves(self, coordinates: FloatArray) -> FloatArray:
         """Lower limits of how far every feature has to move to its coordinate."""
-        values = coordinates * self.scaler.step if self.scaler.step else coordinates
-        distance = np.abs(values - self.centre)
+        distance = np.abs(coordinates * (self.scaler.step or 1.0) - self.centre)
         distance -= self.half_step + SLACK * (np.abs(self.centre) + distance)
         moves = np.maximum(distance, 0.0) / self.unit
         whole = self.domain.integer
@@ -224,9 +207,13 @@ class Surroundings:
         """Upper limits of how far raw inputs are from the samples."""
         return length(self.norm, (X - self.X) * self.weight) * (1 + SLACK)
 
+    def predict(self, X: FloatArray) -> NDArray[np.intp]:
+        """Classes of raw inputs, as numbers of outputs."""
+        return self.network.predict(self.scaler.transform(X))
+
     def is_changed(self, X: FloatArray) -> BoolArray:
         """Tell which raw inputs are put into another class than their sample."""
-        return np.asarray(self.network.predict(self.scaler.transform(X)) != self.classes)
+        return np.asarray(self.predict(X) != self.classes)
 
     def admitted(self, X: FloatArray) -> FloatArray:
         """The nearest raw inputs that exist; a group that would lose its one 1 is left as it is."""
@@ -242,15 +229,14 @@ class Surroundings:
 
     def raw(self, coordinates: FloatArray) -> FloatArray:
         """Raw inputs with these coordinates, as near to their samples as floating point allows."""
-        scaler, whole = self.scaler, self.domain.integer
+        scaler, wanted = self.scaler, self.inputs(coordinates)
         if not scaler.step:
             return np.where(coordinates == self.current, self.X, coordinates)
-        side = np.sign(self.inputs(coordinates) - self.centre)
-        edge = self.inputs(coordinates) - side * self.half_step
-        first = scaler.shift + edge / scaler.factor
+        side = np.sign(wanted - self.centre)
+        first = scaler.shift + (wanted - side * self.half_step) / scaler.factor
         outward = side * np.sign(scaler.factor)
-        found = np.where(whole, coordinates, np.where(coordinates == self.current, self.X, first))
-        wanted = self.inputs(coordinates)
+        found = np.where(coordinates == self.current, self.X, first)
+        found = np.where(self.domain.integer, coordinates, found)
         nudge = np.spacing(np.maximum(np.abs(first), np.abs(scaler.shift)))
         for doubling in range(_NUDGES):
             missing = scaler.transform(found) != wanted
@@ -260,13 +246,6 @@ class Surroundings:
         return found
 
 
-def _limits(scaler: Encoder, domain: Domain, current: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Range of the coordinates by the domain, which always holds the sample itself."""
-    bounds = np.stack([domain.lower, domain.upper])
-    ends = np.sort(scaler.transform(bounds), axis=0)
-    if scaler.step:
-        ends = np.rint(ends / scaler.step)
-    whole = np.stack([np.ceil(domain.lower), np.floor(domain.upper)])
-    low, high = np.where(domain.integer, whole, ends)
-    low, high = np.minimum(low, current), np.maximum(high, current)
-    return np.where(domain.fixed, current, low), np.where(domain.fixed, current, high)
+def _grid_points(scaler: Encoder, inputs: FloatArray) -> FloatArray:
+    """Inputs as multiples of the grid, as they are without one."""
+    return np.rint(inputs / scaler.step) if scaler.step else inputs

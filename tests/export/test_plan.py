@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from bdnn.encoding import Encoder
 from bdnn.export.c import export_c
-from bdnn.export.c.planning import make_plan
-from bdnn.export.c.planning.cuts import find_cut
-from bdnn.export.c.planning.fixed_point import fix_unit
-from bdnn.export.c.planning.levels import fit_level
-from bdnn.export.c.planning.plan import Table
+from bdnn.export.c.layout import lay_out
 from bdnn.export.inputs import InputFormat
+from bdnn.export.plan import make_plan
+from bdnn.export.plan.fixed_point import fix_unit
+from bdnn.export.plan.levels import find_cut, fit_level
+from bdnn.export.plan.plan import Table
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from tests.encoding.encoders import make_encoder
@@ -142,7 +142,8 @@ def test_constant_and_unused_units_are_left_out():
         [2, 1],
     )
     scaler = Encoder.of_features(2)
-    plan = make_plan(network, scaler, InputFormat("uint8", (1, 1), ((0, 255),) * 2))
+    inputs = InputFormat("uint8", (1, 1), ((0, 255),) * 2)
+    plan = lay_out(make_plan(network, scaler, inputs), scaler, inputs)
     assert [len(layer.thresholds) for layer in plan.layers] == [1]
     (cut,) = plan.layers[0].cuts.values()
     assert (cut.feature, cut.value) == (0, 3)
@@ -153,7 +154,8 @@ def test_constant_outputs_are_known():
     shape = Architecture.create(1, 3, hidden=(), weights="ternary", ties="first")
     network = Network(shape, (np.array([[1.0], [1.0], [-1.0]]),), (np.array([300.0, 0.0, -5.0]),))
     scaler = Encoder.of_features(1)
-    plan = make_plan(network, scaler, InputFormat("uint8", (1,), ((0, 255),)))
+    inputs = InputFormat("uint8", (1,), ((0, 255),))
+    plan = lay_out(make_plan(network, scaler, inputs), scaler, inputs)
     cuts = plan.decision.units.cuts
     assert (cuts[0].is_on, cuts[1].is_on, cuts[2].value) == (False, True, 6)
 

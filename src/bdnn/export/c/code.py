@@ -1,0 +1,165 @@
+"""The C function of a plan."""
+
+from __future__ import annotations
+
+from bdnn.encoding.encoder import Encoder
+from bdnn.export.c.features import FeatureWriter
+from bdnn.export.c.sums import AbstractSum, BitSum
+from bdnn.export.c.text import Code, constants, integer, real, table, word
+from bdnn.export.inputs import InputFormat
+from bdnn.export.plan.plan import Constant, LargestScore, Numbers, Plan, Table
+
+
+def write_code(plan: Plan, scaler: Encoder, inputs: InputFormat, prefix: str) -> Code:
+    """Write the function of a plan."""
+    code = Code(prefix)
+    decision = plan.decision
+    if isinstance(decision, Table) and len(set(decision.classes)) == 1:
+        code.add(f"return {decision.classes[0]};")
+        code.silence("x")
+        return code
+    features = FeatureWriter(plan, scaler, inputs, code)
+    bits = ""
+    for place, units in enumerate(plan.stages, start=1):
+        is_hidden = place <= len(plan.layers)
+        tag = str(place) if is_hidden else "_OUT"
+        sums: AbstractSum = (
+            BitSum(tag, units, bits, f"{prefix}_ones") if bits else features.write(units, tag)
+        )
+        if is_hidden:
+            bits = f"h{place}"
+            _write_units(code, sums, bits)
+        elif isinstance(decision, LargestScore):
+            _write_largest(code, sums)
+        elif isinstance(decision, Numbers):
+            _write_numbers(code, sums, decision)
+        else:
+            _write_first(code, sums)
+    if isinstance(decision, Table):
+        _write_table(code, decision.classes, bits)
+    for name in ("x", *(f"h{place}" for place in range(1, len(plan.layers) + 1))):
+        code.silence(name)
+    if any(f"{prefix}_ones(" in line for line in code.body):
+        code.helpers += [
+            "/* Number of bits that are on. */",
+            f"static inline uint32_t {prefix}_ones(uint32_t bits)",
+            "{",
+            "    uint32_t count = 0;",
+            "    for (; bits; bits &= bits - 1) ++count;",
+            "    return count;",
+            "}",
+            "",
+        ]
+    return code
+
+
+def _write_units(code: Code, sums: AbstractSum, bits: str) -> None:
+    """Write the units of a layer into bits."""
+    width = len(sums.units.thresholds)
+    words = -(-width // 32)
+    if words == 1:
+        code.add(f"uint32_t {bits} = 0;")
+    else:
+        code.add(f"uint32_t {bits}[{words}] = {{0}};")
+        code.stack += 4 * words
+    if sums.is_written_out:
+        for i in range(width):
+            at = "" if words == 1 else f"[{i // 32}]"
+            code.add(f"if ({_test(sums, i)}) {bits}{at} |= {word(1 << i % 32)};")
+        return
+    where, bit = ("", "i") if words == 1 else ("[i >> 5]", "(i & 31)")
+    _write_tests(code, sums, f"{bits}{where} |= (uint32_t)1 << {bit};")
+
+
+def _test(sums: AbstractSum, unit: int) -> str:
+    """Whether a unit is on, as an expression."""
+    cut = sums.units.cuts.get(unit)
+    if cut is None:
+        return f"{sums.expression(unit)} >= {integer(int(sums.units.thresholds[unit]))}"
+    if isinstance(cut, Constant):
+        return str(int(cut.is_on))
+    value = real(cut.value) if isinstance(cut.value, float) else integer(cut.value)
+    return f"x[{cut.feature}] {'>=' if cut.is_at_least else '<'} {value}"
+
+
+def _write_tests(code: Code, sums: AbstractSum, then: str) -> None:
+    """Write a loop that does something for every unit that is on."""
+    name = f"LIMIT{sums.tag}"
+    code.tables += constants(name, list(sums.units.thresholds))
+    _write_loop(code, sums, [f"if (s >= {name}[i]) {then}"])
+
+
+def _write_loop(code: Code, sums: AbstractSum, then: list[str], kind: str | None = None) -> None:
+    code.tables += sums.tables()
+    lines = sums.loop()
+    code.needs_real |= sums.units.is_real
+    code.counters |= {"i"} | {name for name in "jw" if f"({name} = " in " ".join(lines)}
+    code.add(
+        f"for (i = 0; i < {len(sums.units.thresholds)}; ++i) {{",
+        f"    {kind or sums.kind()} s = 0;",
+        *(f"    {line}" for line in [*lines, *then]),
+        "}",
+    )
+
+
+def _write_table(code: Code, classes: tuple[int, ...], bits: str) -> None:
+    if classes == (0, 1):
+        code.add(f"return (int){bits};")
+        return
+    needed = max(1, max(classes).bit_length())
+    size = next(n for n in (1, 2, 4, 8, 16, 32) if n >= needed)
+    packed = sum(c << (size * i) for i, c in enumerate(classes))
+    total = size * len(classes)
+    mask = word((1 << size) - 1)
+    if total <= 32:
+        shift = bits if size == 1 else f"({bits} * {size})"
+        code.add(f"return (int)((uint32_t){word(packed)} >> {shift} & {mask});")
+        return
+    if size >= 8:
+        code.tables += table("CLASS", f"uint{size}_t", [str(c) for c in classes])
+        code.add(f"return (int)CLASS[{bits}];")
+        return
+    data = packed.to_bytes(-(-total // 8), "little")
+    per_byte = 8 // size
+    code.tables += table("CLASS", "uint8_t", [word(byte) for byte in data])
+    place = f"({bits} & {per_byte - 1}u)" + (f" * {size}" if size > 1 else "")
+    code.add(f"return CLASS[{bits} / {per_byte}] >> ({place}) & {mask};")
+
+
+def _write_largest(code: Code, sums: AbstractSum) -> None:
+    units, offsets = sums.units, list(sums.units.thresholds)
+    factor = "" if units.factor == 1 else f"{units.factor} * "
+    kind = sums.kind(units.factor, int(max(map(abs, offsets))))
+    if sums.is_written_out:
+        # The sum itself may fit a narrower type than its multiple.
+        widened = "" if kind == sums.kind() else f"({kind})"
+        for i, offset in enumerate(offsets):
+            total = f"{factor}{widened}({sums.expression(i)}) - ({integer(int(offset))})"
+            if i == 0:
+                code.add(f"{kind} best = {total}, s;", "int found = 0;")
+            else:
+                code.add(f"s = {total};", f"if (s > best) {{ best = s; found = {i}; }}")
+    else:
+        name = "LIMIT_OUT" if units.is_real else "OFFSET"
+        code.tables += constants(name, offsets)
+        code.add(f"{kind.removeprefix('volatile ')} best = 0;", "int found = 0;")
+        choose = "if (i == 0 || s > best) { best = s; found = i; }"
+        _write_loop(code, sums, [f"s = {factor}s - {name}[i];", choose], kind)
+    code.add("return found;")
+
+
+def _write_first(code: Code, sums: AbstractSum) -> None:
+    if sums.is_written_out:
+        for i in range(len(sums.units.thresholds)):
+            code.add(f"if ({_test(sums, i)}) return {i};")
+    else:
+        _write_tests(code, sums, "return i;")
+    code.add("return 0;")
+
+
+def _write_numbers(code: Code, sums: AbstractSum, decision: Numbers) -> None:
+    code.tables += constants("LIMIT_OUT", list(decision.units.thresholds))
+    code.tables += constants("FACTOR_OUT", list(decision.factor))
+    code.tables += constants("SHIFT_OUT", list(decision.shift))
+    scaled = ["s = s - LIMIT_OUT[i];", "s = FACTOR_OUT[i] * s;", "y[i] = SHIFT_OUT[i] + s;"]
+    _write_loop(code, sums, scaled)
