@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from bdnn.estimators.classifier import BDNNClassifier
+from bdnn.estimators.problems import Robust
 from bdnn.estimators.regressor import BDNNRegressor
-from bdnn.estimators.robust import Robust
 from bdnn.estimators.smallest import SmallestNetwork, smallest_network
 from bdnn.model_file import read_model
 

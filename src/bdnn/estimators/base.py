@@ -1,11 +1,13 @@
-"""What classifier and regressor share: checks of parameters, and thin methods over the model."""
+"""What classifier and regressor share: parameters, the way of a fit, and methods over the model."""
 
 from __future__ import annotations
 
 import os
+import time
 import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,17 +18,20 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from bdnn.constraints import AbstractConstraint
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import DataError, ModelError, ModelFileError
-from bdnn.estimators.robust import Robust
+from bdnn.estimators.problems import Robust, Task
+from bdnn.estimators.samples import LabelledSamples
 from bdnn.estimators.validation import check_features
 from bdnn.export.c import CExport, export_c
 from bdnn.export.onnx import to_onnx
 from bdnn.export.rules import to_rules
+from bdnn.mip.model import GrowingModel
 from bdnn.model import Model
 from bdnn.model_file import ModelRecord, write_model
 from bdnn.network.activation import Activation, FloatArray
-from bdnn.network.architecture import WeightSet
+from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.network.network import Network
 from bdnn.robustness import Attack, Certification, PerturbationSet, Verification
 from bdnn.robustness import attack as attack_samples
@@ -35,7 +40,7 @@ from bdnn.robustness import verify as verify_samples
 from bdnn.robustness.domain import Domain
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
-from bdnn.training.base import AbstractMethod
+from bdnn.training.base import AbstractMethod, get_method
 from bdnn.training.limits import Budget, Limits
 from bdnn.training.result import Progress, TrainingResult
 
@@ -44,8 +49,9 @@ _LIMITS = ("time limit", "node limit", "interrupted")
 _OBJECTS: dict[str, Any] = {"limits": Limits, "robust": Robust}
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BDNNEstimator(BaseEstimator):  # type: ignore[misc]
-    """A fitted model and what can be asked of it.
+    """A fitted model and what can be asked of it; fields are the parameters of both estimators.
 
     Attributes
     ----------
@@ -55,16 +61,19 @@ class BDNNEstimator(BaseEstimator):  # type: ignore[misc]
         What a model file held beside the model.
     """
 
-    solver: str | AbstractSolver
-    limits: Limits | None
-    random_state: int | np.random.RandomState | None
-    n_jobs: int | None
-    callback: Callable[[Progress], bool | None] | None
-    model_: Model
-    result_: TrainingResult
-    extra_: dict[str, Any]
-    n_features_in_: int
-    _certificate: dict[str, Any]
+    hidden: int | Sequence[int] = (25,)
+    weights: str | WeightSet | Sequence[str | WeightSet] = "ternary"
+    thresholds: str = "neuron"
+    activation: str | Activation | Sequence[str | Activation] = "step"
+    method: str | AbstractMethod = "auto"
+    solver: str | AbstractSolver = "auto"
+    scale: str | None = "auto"
+    limits: Limits | None = None
+    constraints: AbstractConstraint | Sequence[AbstractConstraint] = ()
+    start: Network | None = None
+    random_state: int | np.random.RandomState | None = None
+    n_jobs: int | None = None
+    callback: Callable[[Progress], bool | None] | None = None
 
     @property
     def network_(self) -> Network:
@@ -256,8 +265,68 @@ class BDNNEstimator(BaseEstimator):  # type: ignore[misc]
         estimator.extra_ = dict(record.extra)
         return estimator
 
-    def _take(self, model: Model, result: TrainingResult, certificate: dict[str, Any]) -> None:
-        """Be fitted."""
+    @abstractmethod
+    def _architecture(self, n_features: int, n_outputs: int) -> Architecture:
+        """What the parameters say of the network."""
+
+    @abstractmethod
+    def _task(
+        self,
+        samples: Any,
+        unscaled: Encoder,
+        architecture: Architecture,
+        method: AbstractMethod,
+        budget: Budget,
+    ) -> Task:
+        """Make the encoder, the problem and what else the method is asked."""
+
+    def _fit(self, samples: Any, unscaled: Encoder, models: GrowingModel | None = None) -> Self:
+        """Train from nothing."""
+        began = time.perf_counter()
+        architecture = self._architecture(samples.values.shape[1], samples.n_outputs)
+        method, budget = get_method(self.method), self._budget()
+        task = self._task(samples, unscaled, architecture, method, budget)
+        return self._train(task, budget, began, start=self.start, models=models)
+
+    def _train(
+        self,
+        task: Task,
+        budget: Budget,
+        began: float,
+        *,
+        models: GrowingModel | None,
+        **options: Any,
+    ) -> Self:
+        """Let the method train, and take over what it gives."""
+        # What comes before the training takes seconds where samples are many.
+        prepared = time.perf_counter() - began
+        network, result = task.method.train(
+            task.problem,
+            validation=task.validation,
+            training_part=task.training_part,
+            budget=budget.after(prepared),
+            solver=self.solver,
+            models=models,
+            on_progress=self.callback,
+            **options,
+        )
+        error = result.error if task.true_problem is None else task.true_problem.error(network)
+        result = replace(result, error=error, seconds=result.seconds + prepared)
+        model = Model(task.encoder, network, task.classes, task.targets)
+        self._take(model, result, task.certificate, task.samples, models)
+        _warn_if_stopped(result)
+        return self
+
+    def _take(
+        self,
+        model: Model,
+        result: TrainingResult,
+        certificate: dict[str, Any],
+        samples: LabelledSamples | None = None,
+        models: GrowingModel | None = None,
+    ) -> None:
+        """Be fitted; samples and program of the training are for those who can go on with them."""
+        del samples, models
         self.model_, self.result_ = model, result
         self._certificate = certificate
 
@@ -312,8 +381,8 @@ class BDNNEstimator(BaseEstimator):  # type: ignore[misc]
         return encoder
 
 
-def warn_if_stopped(result: TrainingResult, *, stacklevel: int) -> None:
-    """Warn of a run that a limit ended, so many calls up, where the user called ``fit``."""
+def _warn_if_stopped(result: TrainingResult) -> None:
+    """Warn of a run that a limit ended, where the user called ``fit``: four calls up."""
     if result.status in _LIMITS:
         remedy = "run longer" if result.status != "interrupted" else "let it finish"
         warnings.warn(
@@ -321,7 +390,7 @@ def warn_if_stopped(result: TrainingResult, *, stacklevel: int) -> None:
             f"{result.minimised:g} and bound {result.bound:g}: {remedy} for a better network or "
             "a proof.",
             ConvergenceWarning,
-            stacklevel=stacklevel,
+            stacklevel=5,
         )
 
 

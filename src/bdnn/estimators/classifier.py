@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,34 +13,31 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bdnn.bounds.previous import PreviousFit
-from bdnn.constraints import AbstractConstraint
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import DataError
-from bdnn.estimators.base import BDNNEstimator, warn_if_stopped
-from bdnn.estimators.incremental import (
-    Memory,
+from bdnn.estimators.base import BDNNEstimator
+from bdnn.estimators.problems import (
+    Robust,
+    Task,
+    check_constraints,
+    check_robust,
     check_same_networks,
     check_same_shape,
     check_weights_only,
-    recalled,
+    classification_task,
 )
-from bdnn.estimators.problems import check_constraints, make_problems
-from bdnn.estimators.robust import Robust, with_radii
-from bdnn.estimators.samples import LabelledSamples, Problems
+from bdnn.estimators.samples import LabelledSamples, Memory, recalled
 from bdnn.estimators.validation import check_classes, check_features, check_labels, known_labels
 from bdnn.mip.model import GrowingModel
 from bdnn.model import Model
-from bdnn.model_file import ModelRecord
-from bdnn.network.activation import Activation, FloatArray
-from bdnn.network.architecture import Architecture, WeightSet
-from bdnn.network.network import Network
-from bdnn.problem.create import claims, demands_of
-from bdnn.solvers.base import AbstractSolver
+from bdnn.network.activation import FloatArray
+from bdnn.network.architecture import Architecture
 from bdnn.training.base import AbstractMethod, get_method
-from bdnn.training.limits import Limits
-from bdnn.training.result import Progress
+from bdnn.training.limits import Budget
+from bdnn.training.result import TrainingResult
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
     """A binarized deep neural network trained by mixed-integer optimisation.
 
@@ -133,44 +131,10 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
     ('optimal', 0.0)
     """
 
-    def __init__(
-        self,
-        *,
-        hidden: int | Sequence[int] = (25,),
-        weights: str | WeightSet | Sequence[str | WeightSet] = "ternary",
-        thresholds: str = "neuron",
-        ties: str = "score",
-        activation: str | Activation | Sequence[str | Activation] = "step",
-        method: str | AbstractMethod = "auto",
-        solver: str | AbstractSolver = "auto",
-        scale: str | None = "auto",
-        limits: Limits | None = None,
-        class_weight: Mapping[Any, float] | str | None = None,
-        validation_fraction: float = 0.0,
-        robust: Robust | None = None,
-        constraints: AbstractConstraint | Sequence[AbstractConstraint] = (),
-        start: Network | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], bool | None] | None = None,
-    ) -> None:
-        self.hidden = hidden
-        self.weights = weights
-        self.thresholds = thresholds
-        self.ties = ties
-        self.activation = activation
-        self.method = method
-        self.solver = solver
-        self.scale = scale
-        self.limits = limits
-        self.class_weight = class_weight
-        self.validation_fraction = validation_fraction
-        self.robust = robust
-        self.constraints = constraints
-        self.start = start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.callback = callback
+    ties: str = "score"
+    class_weight: Mapping[Any, float] | str | None = None
+    validation_fraction: float = 0.0
+    robust: Robust | None = None
 
     def fit(
         self,
@@ -307,40 +271,30 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
             self.network_,
             self.result_.proof,
         )
-        method, problems = make_problems(
+        task = classification_task(
             samples,
             architecture,
             self.encoder_,
+            inputs,
             method,
-            robust=None,
             constraints=constraints,
             seed=budget.seed,
         )
-        check_same_networks(problems.problem, self._certificate)
+        check_same_networks(task.problem, self._certificate)
         models = (self._memory and self._memory.models) or GrowingModel()
-        return self._train(
-            self.encoder_,
-            samples,
-            method,
-            problems,
-            budget=budget.after(time.perf_counter() - began),
-            earlier=earlier,
-            models=models,
-        )
+        return self._train(task, budget, began, earlier=earlier, models=models)
 
-    def _fit(
+    def _task(
         self,
         samples: LabelledSamples,
         unscaled: Encoder,
-        models: GrowingModel | None = None,
-    ) -> Self:
-        """Train from nothing."""
-        began = time.perf_counter()
-        architecture = self._architecture(samples.values.shape[1], len(samples.classes))
-        method = get_method(self.method)
-        budget = self._budget()
+        architecture: Architecture,
+        method: AbstractMethod,
+        budget: Budget,
+    ) -> Task:
+        """Make the encoder, and problems of all samples or without those held out."""
         robust, constraints = self.robust, check_constraints(self.constraints)
-        samples = with_radii(samples, robust)
+        samples = check_robust(robust, samples)
         fixed_unit = self.scale == "auto" and robust is not None
         encoder = Encoder.fit(
             samples.values,
@@ -355,66 +309,29 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         is_plain = robust is None or robust.loss == "average"
         counts_all = method.refits and is_plain and not is_constrained
         samples = samples.split(self.validation_fraction, budget.seed, counts_all=counts_all)
-        method, problems = make_problems(
+        return classification_task(
             samples,
             architecture,
             encoder,
+            encoder.transform(samples.values),
             method,
             robust=robust,
             constraints=constraints,
             seed=budget.seed,
         )
-        return self._train(
-            encoder,
-            samples,
-            method,
-            problems,
-            # What comes before the training takes seconds where samples are many.
-            budget=budget.after(time.perf_counter() - began),
-            start=self.start,
-            models=models,
-        )
 
-    def _train(
+    def _take(
         self,
-        encoder: Encoder,
-        samples: LabelledSamples,
-        method: AbstractMethod,
-        problems: Problems,
-        *,
-        models: GrowingModel | None,
-        **options: Any,
-    ) -> Self:
-        """Let the method train, and take over what it gives."""
-        problem, validation, training_part = problems
-        certificate: dict[str, Any] = {"data": samples.describe()}
-        if self.robust is not None:
-            certificate["robust"] = self.robust.describe(samples)
-        if problem.terms:
-            certificate |= {"promises": claims(problem), **demands_of(problem)}
-        network, result = method.train(
-            problem,
-            validation=validation,
-            training_part=training_part,
-            solver=self.solver,
-            models=models,
-            on_progress=self.callback,
-            **options,
-        )
-        self.classes_ = samples.classes
-        plain = (c.item() if isinstance(c, np.generic) else c for c in samples.classes)
-        self._take(Model(encoder, network, tuple(plain)), result, certificate)
-        self._memory: Memory | None = Memory(samples, models)
-        warn_if_stopped(result, stacklevel=5)
-        return self
-
-    @classmethod
-    def from_record(cls, record: ModelRecord) -> Self:
-        """Make a fitted classifier of what a model file holds."""
-        classifier = super().from_record(record)
-        classifier.classes_ = classifier.model_.labels
-        classifier._memory = None
-        return classifier
+        model: Model,
+        result: TrainingResult,
+        certificate: dict[str, Any],
+        samples: LabelledSamples | None = None,
+        models: GrowingModel | None = None,
+    ) -> None:
+        """Be fitted, and keep what further samples need; a file does not hold it."""
+        super()._take(model, result, certificate)
+        self.classes_ = model.labels if samples is None else samples.classes
+        self._memory = None if samples is None else Memory(samples, models)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class labels of samples."""

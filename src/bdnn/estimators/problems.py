@@ -1,65 +1,202 @@
-"""What a classifier's parameters ask of training: which problems, and which method."""
+"""What a user's parameters ask of training: which problem of which samples, and which method."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, get_args
 
 import numpy as np
 
 from bdnn.constraints import AbstractConstraint, DemographicParity, MustClassify
 from bdnn.encoding.encoder import Encoder
+from bdnn.encoding.scaling import AUTO_KINDS
 from bdnn.errors import ModelError
-from bdnn.estimators.robust import Robust
-from bdnn.estimators.samples import LabelledSamples, Problems
+from bdnn.estimators.samples import LabelledSamples
+from bdnn.model import Model, TargetScaler
+from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import constrain, led_by
+from bdnn.network.norms import check_norm, check_radius
+from bdnn.problem.create import claims, constrain, demands_of, led_by
+from bdnn.problem.problem import Problem
 from bdnn.problem.samples import Samples
 from bdnn.problem.terms.context import Context, sequence
 from bdnn.training.base import AbstractMethod
 from bdnn.training.paper.local_search import LocalSearch
+from bdnn.training.perturbed import average_problem, certified_problem
+
+RobustLoss = Literal["pattern", "certified", "average"]
 
 
-def make_problems(
+@dataclass(frozen=True)
+class Robust:
+    """Balls around the training samples, and what holds in them.
+
+    Parameters
+    ----------
+    radius : float or None, default None
+        Of all balls, in units of scaled inputs. ``fit`` takes one per sample instead.
+    norm : {"linf", "l1", "l2"}, default "linf"
+    loss : {"certified", "average", "pattern"}, default "certified"
+        What holds in the balls: the classes of as many samples as possible, so that the loss counts
+        the others; the loss for random perturbations, on average; or every first-layer activation
+        of every sample, as in the paper.
+    """
+
+    radius: float | None = None
+    norm: str = "linf"
+    loss: str = "certified"
+
+    def __post_init__(self) -> None:
+        check_norm(self.norm, name="robust: norm")
+        if self.loss not in get_args(RobustLoss):
+            raise ModelError(
+                f"robust: loss must be 'certified', 'average' or 'pattern', got {self.loss!r}: "
+                "choose one of these."
+            )
+        if self.radius is not None and check_radius(self.radius, name="robust: radius").ndim:
+            raise ModelError("robust: radius must be one number, got several: give them to fit.")
+
+    def describe(self, radius: FloatArray) -> dict[str, Any]:
+        """What the certificate of a model file says: the radius of all, or one per row."""
+        is_one = bool((radius == radius[0]).all())
+        said = float(radius[0]) if is_one else radius.tolist()
+        return {"radius": said, "norm": self.norm, "loss": self.loss}
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a method is asked, and of what the model is made beside the network.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    method : AbstractMethod
+    problem : Problem
+        Samples that the loss counts.
+    validation, training_part : Problem or None
+        Those that are held out, and the problem without them where it holds them too.
+    samples : LabelledSamples or None
+        Kept for further ones.
+    targets : TargetScaler or None
+    true_problem : Problem or None
+        Whose error the result states, where the problem is not the user's own.
+    certificate : mapping
+        What a model file says of the training.
+    """
+
+    encoder: Encoder
+    method: AbstractMethod
+    problem: Problem[Any]
+    validation: Problem[Any] | None = None
+    training_part: Problem[Any] | None = None
+    samples: LabelledSamples | None = None
+    targets: TargetScaler | None = None
+    true_problem: Problem[Any] | None = None
+    certificate: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """Labels for the model, as plain values."""
+        found = () if self.samples is None else self.samples.classes
+        return tuple(c.item() if isinstance(c, np.generic) else c for c in found)
+
+
+def classification_task(
     samples: LabelledSamples,
     architecture: Architecture,
     encoder: Encoder,
+    inputs: FloatArray,
     method: AbstractMethod,
     *,
-    robust: Robust | None,
+    robust: Robust | None = None,
     constraints: Sequence[AbstractConstraint],
     seed: int,
-) -> tuple[AbstractMethod, Problems]:
-    """What to train on, and the method that can do it."""
-    inputs = encoder.transform(samples.values)
-    if robust is None:
-        found = samples.problems(partial(samples.problem, architecture, inputs))
-    else:
-        make = partial(robust.problem, samples, architecture, encoder, inputs, seed)
-        found = samples.problems(make)
-        method = robust.with_radii(method, found.problem, samples)
+) -> Task:
+    """What to train on, and the method that can do it; inputs are those of all samples."""
+
+    def problem_of(part: BoolArray) -> Problem[Any]:
+        if robust is None or robust.loss == "pattern":
+            return samples.problem(architecture, inputs, part)
+        assert samples.radius is not None
+        weight, norm = samples.weight_in(part), check_norm(robust.norm)
+        balls = (samples.values, samples.labels, samples.radius)
+        if robust.loss == "certified":
+            return certified_problem(architecture, encoder, *balls, norm, weight)
+        return average_problem(architecture, encoder, *balls, norm, weight, seed=seed)
+
+    problem = problem_of(samples.counted)
+    validation = training_part = None
+    if samples.held_out.any():
+        training = problem_of(~samples.held_out) if samples.counts_all else problem
+        held_out = problem_of(samples.held_out)
+        if len(training.inputs) and len(held_out.inputs):  # otherwise one has no weight at all
+            validation = held_out
+            training_part = training if samples.counts_all else None
+    if robust is not None and robust.loss == "pattern":
+        method = _with_radii(method, robust.norm, problem.samples, samples)
     if isinstance(method, LocalSearch):
-        method = method.for_rows(found.problem.samples)
+        method = method.for_rows(problem.samples)
     if samples.must is not None and samples.must.any():
         constraints = [*constraints, MustClassify(np.flatnonzero(samples.must))]
-    if not constraints:
-        return method, found
-    problem, lines = found.problem, found.problem.samples.line
-    if robust is not None and robust.loss == "average":
-        # The loss counts moved copies; what is asked of samples is about the true ones.
-        true = Samples.merge(inputs, samples.weight_in(samples.counted))
-        problem, lines = led_by(problem, true), true.line
-    context = Context(
-        architecture,
-        encoder.feature_names,
-        tuple(samples.classes.tolist()),
-        samples.values,
-        samples.labels,
-        lines,
-        samples.groups,
-        problem.samples.n_lines,
+    if constraints:
+        lines = problem.samples.line
+        if robust is not None and robust.loss == "average":
+            # The loss counts moved copies; what is asked of samples is about the true ones.
+            true = Samples.merge(inputs, samples.weight_in(samples.counted))
+            problem, lines = led_by(problem, true), true.line
+        context = Context(
+            architecture,
+            encoder.feature_names,
+            tuple(samples.classes.tolist()),
+            samples.values,
+            samples.labels,
+            lines,
+            samples.groups,
+            problem.samples.n_lines,
+        )
+        problem = constrain(problem, constraints, context)
+    certificate: dict[str, Any] = {"data": samples.describe()}
+    if robust is not None and samples.radius is not None:
+        certificate["robust"] = robust.describe(samples.radius)
+    if problem.terms:
+        certificate |= {"promises": claims(problem), **demands_of(problem)}
+    return Task(
+        encoder, method, problem, validation, training_part, samples, certificate=certificate
     )
-    return method, found._replace(problem=constrain(problem, constraints, context))
+
+
+def _with_radii(
+    method: AbstractMethod, norm: str, merged: Samples, samples: LabelledSamples
+) -> AbstractMethod:
+    """Hand the radii of the problem's inputs to the method: of equal samples the largest."""
+    method.check({"balls": "activations that hold within a radius (Robust(loss='pattern'))"})
+    assert samples.radius is not None
+    radii = np.zeros(merged.n_lines)
+    rows = merged.rows  # samples without weight are no part of the problem
+    np.maximum.at(radii, merged.line[rows], samples.radius[rows])
+    return replace(method, robust_radius=tuple(radii.tolist()), robust_norm=norm)  # type: ignore[call-arg]
+
+
+def check_robust(robust: object, samples: LabelledSamples) -> LabelledSamples:
+    """Check what is asked of balls; every sample has one radius then, its own or that of all."""
+    if robust is not None and not isinstance(robust, Robust):
+        raise ModelError(
+            f"robust must be a Robust or None, got {robust!r}: give for example Robust(0.1)."
+        )
+    if robust is None and samples.radius is not None:
+        raise ModelError(
+            "radius is for training with robust, got a radius per sample without: give for example "
+            "robust=Robust()."
+        )
+    if robust is None or samples.radius is not None:
+        return samples
+    if robust.radius is None:
+        raise ModelError(
+            "robust needs a radius, got none: give for example Robust(0.1), or a radius per "
+            "sample to fit."
+        )
+    return replace(samples, radius=check_radius(robust.radius, len(samples.labels)))
 
 
 def check_constraints(constraints: object) -> tuple[AbstractConstraint, ...]:
@@ -77,3 +214,43 @@ def check_constraints(constraints: object) -> tuple[AbstractConstraint, ...]:
                 "know: give them to fit as groups, and the constraint None."
             )
     return given
+
+
+def check_same_shape(model: Model, architecture: Architecture, scale: str | None) -> None:
+    """Refuse parameters that ask for another network or encoder than there is."""
+    kept, kind = model.network.architecture, model.encoder.scale
+    kinds = (kind, *(["auto"] if kind in AUTO_KINDS else []))
+    if architecture != kept or scale not in kinds:
+        raise ModelError(
+            f"extend keeps the network {kept} with scale {kind!r}, got parameters for "
+            f"{architecture} with scale {scale!r}: set them back or fit anew."
+        )
+
+
+def check_weights_only(robust: object, constraints: Sequence[AbstractConstraint]) -> None:
+    """Refuse what says something else of all samples than of some of them."""
+    found = ["robust"] if robust is not None else []
+    found += [constraint.name for constraint in constraints if constraint.is_about_samples]
+    if found:
+        raise ModelError(
+            "partial_fit and extend go on with what is asked of weights alone, got "
+            f"{' and '.join(found)}: fit a new model with all samples."
+        )
+
+
+def check_same_networks(problem: Problem[Any], trained: Mapping[str, Any]) -> None:
+    """Refuse a bound for other networks or another loss; bounds of both parts then add up.
+
+    A price is paid once, and its share of the earlier bound is not known.
+    """
+    before = ("robust" in trained, trained.get("constraints", []), "penalty" in trained)
+    if before != (False, demands_of(problem).get("constraints", []), problem.has_price):
+        raise ModelError(
+            "extend does not go on from training with robust or other constraints: fit a new model "
+            "with all samples."
+        )
+    if problem.has_price:
+        raise ModelError(
+            f"extend does not go on with a price, got {problem.demands}: fit a new model with all "
+            "samples."
+        )

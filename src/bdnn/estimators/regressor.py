@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -12,23 +11,20 @@ from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from threadpoolctl import threadpool_limits
 
-from bdnn.constraints import AbstractConstraint
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError
-from bdnn.estimators.base import BDNNEstimator, warn_if_stopped
-from bdnn.estimators.problems import check_constraints
+from bdnn.estimators.base import BDNNEstimator
+from bdnn.estimators.problems import Task, check_constraints
+from bdnn.estimators.samples import MeasuredSamples
 from bdnn.estimators.validation import check_features, check_targets, check_weights
-from bdnn.model import Model, TargetScaler
-from bdnn.network.activation import Activation, FloatArray
+from bdnn.model import TargetScaler
+from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture, WeightSet
-from bdnn.network.network import Network
 from bdnn.problem.create import constrain, regression
 from bdnn.problem.terms.context import Context
 from bdnn.selection.smoothing import smoothed
-from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import AbstractMethod, get_method
-from bdnn.training.limits import Limits, is_number
-from bdnn.training.result import Progress
+from bdnn.training.base import AbstractMethod
+from bdnn.training.limits import Budget, is_number
 
 # What predicts new samples best, measured by benchmarks/regression.py: how much of a target is
 # replaced by the smooth fit, and a ridge of so many samples, or of this share of a few samples.
@@ -38,6 +34,7 @@ _RIDGE, _RIDGE_SHARE = 10.0, 0.03
 _MANY = 5000
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: ignore[misc]
     """A network of step units below identity outputs, trained by mixed-integer optimisation.
 
@@ -120,42 +117,11 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
     'optimal within a tolerance of 4e-06'
     """
 
-    def __init__(
-        self,
-        *,
-        hidden: int | Sequence[int] = (50,),
-        weights: str | WeightSet | Sequence[str | WeightSet] = "ternary",
-        thresholds: str = "neuron",
-        activation: str | Activation | Sequence[str | Activation] = "step",
-        loss: str = "squared",
-        ridge: float | str = "auto",
-        smoothing: float | str = "auto",
-        method: str | AbstractMethod = "auto",
-        solver: str | AbstractSolver = "auto",
-        scale: str | None = "standard",
-        limits: Limits | None = None,
-        constraints: AbstractConstraint | Sequence[AbstractConstraint] = (),
-        start: Network | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        n_jobs: int | None = None,
-        callback: Callable[[Progress], bool | None] | None = None,
-    ) -> None:
-        self.hidden = hidden
-        self.weights = weights
-        self.thresholds = thresholds
-        self.activation = activation
-        self.loss = loss
-        self.ridge = ridge
-        self.smoothing = smoothing
-        self.method = method
-        self.solver = solver
-        self.scale = scale
-        self.limits = limits
-        self.constraints = constraints
-        self.start = start
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.callback = callback
+    hidden: int | Sequence[int] = (50,)
+    loss: str = "squared"
+    ridge: float | str = "auto"
+    smoothing: float | str = "auto"
+    scale: str | None = "standard"
 
     def fit(
         self,
@@ -182,62 +148,50 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         -------
         self
         """
-        started = time.perf_counter()
         values = check_features(self, X, reset=True)
         targets = check_targets(y, len(values)).reshape(len(values), -1)
-        weight = check_weights(sample_weight, len(values))
-        architecture = self._architecture(values.shape[1], targets.shape[1])
-        method = get_method(self.method)
-        budget = self._budget()
-        self._check_numbers()
-        # Plain losses are what a proof is wanted of; predictions are better for a little less.
-        plain = method.name == "exact" or self.loss == "absolute"
-        total = float(len(values) if weight is None else weight.sum())
-        automatic = 0.0 if plain else min(_RIDGE, _RIDGE_SHARE * total)
-        self.ridge_ = automatic if isinstance(self.ridge, str) else float(self.ridge)
-        automatic = 0.0 if plain or len(values) > _MANY else _SMOOTHING
-        self.smoothing_ = automatic if isinstance(self.smoothing, str) else float(self.smoothing)
+        samples = MeasuredSamples(values, targets, check_weights(sample_weight, len(values)))
+        return self._fit(samples, self._unscaled(feature_names, encoder))
+
+    def _task(
+        self,
+        samples: MeasuredSamples,
+        unscaled: Encoder,
+        architecture: Architecture,
+        method: AbstractMethod,
+        budget: Budget,
+    ) -> Task:
+        """Scale inputs and targets, and smooth these."""
+        self._settle_numbers(samples, method)
         encoder = Encoder.fit(
-            values,
+            samples.values,
             self.scale,
             weights=architecture.weights[0],
-            sample_weight=weight,
-            unscaled=self._unscaled(feature_names, encoder),
+            sample_weight=samples.weight,
+            unscaled=unscaled,
         )
         scaler = TargetScaler.fit(
-            targets,
+            samples.targets,
             weights=architecture.weights[-1],
             width=architecture.widths[-2] * _span(architecture),
-            sample_weight=weight,
+            sample_weight=samples.weight,
         )
         given = regression(
             architecture,
-            encoder.transform(values),
-            scaler.transform(targets),
-            weight,
+            encoder.transform(samples.values),
+            scaler.transform(samples.targets),
+            samples.weight,
             unit=scaler.unit,
             kind=self.loss,
             ridge=self.ridge_,
             tolerance=budget.tolerance,
         )
         context = replace(Context.of_problem(given), names=encoder.feature_names)
-        given = constrain(given, check_constraints(self.constraints), context)
-        problem = given
+        given = problem = constrain(given, check_constraints(self.constraints), context)
         if self.smoothing_:
             with threadpool_limits(budget.threads, "blas"):
                 problem = smoothed(given, self.smoothing_, np.random.default_rng(budget.seed))
-        prepared = time.perf_counter() - started
-        network, result = method.train(
-            problem,
-            budget=budget.after(prepared),
-            solver=self.solver,
-            start=self.start,
-            on_progress=self.callback,
-        )
-        result = replace(result, error=given.error(network), seconds=result.seconds + prepared)
-        self._take(Model(encoder, network, targets=scaler), result, {})
-        warn_if_stopped(result, stacklevel=3)
-        return self
+        return Task(encoder, method, problem, targets=scaler, true_problem=given)
 
     @property
     def n_outputs_(self) -> int:
@@ -266,8 +220,8 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
             output="identity",
         )
 
-    def _check_numbers(self) -> None:
-        """Refuse numbers out of range."""
+    def _settle_numbers(self, samples: MeasuredSamples, method: AbstractMethod) -> None:
+        """Refuse numbers out of range, and say what "auto" is."""
         for name, value, highest in (
             ("ridge", self.ridge, 1e15),
             ("smoothing", self.smoothing, 1.0),
@@ -282,6 +236,14 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
                 f"smoothing is for the squared loss, got {self.smoothing!r} with the absolute one: "
                 "leave it at 0 or 'auto'."
             )
+        # Plain losses are what a proof is wanted of; predictions are better for a little less.
+        plain = method.name == "exact" or self.loss == "absolute"
+        n_samples = len(samples.values)
+        total = float(n_samples if samples.weight is None else samples.weight.sum())
+        automatic = 0.0 if plain else min(_RIDGE, _RIDGE_SHARE * total)
+        self.ridge_ = automatic if isinstance(self.ridge, str) else float(self.ridge)
+        automatic = 0.0 if plain or n_samples > _MANY else _SMOOTHING
+        self.smoothing_ = automatic if isinstance(self.smoothing, str) else float(self.smoothing)
 
 
 def _span(architecture: Architecture) -> int:

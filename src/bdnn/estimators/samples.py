@@ -1,11 +1,11 @@
-"""The samples of a classifier: labels, weights, which are held out, and the problems they make."""
+"""The rows of a fit: what is to be learnt of them, weights, which are held out; kept for more."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +13,7 @@ from sklearn.utils import compute_sample_weight
 
 from bdnn.errors import DataError, ModelError
 from bdnn.estimators.validation import check_mask, check_rows, check_weights
+from bdnn.mip.model import GrowingModel
 from bdnn.model_file.data import describe_data
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
@@ -23,12 +24,18 @@ from bdnn.problem.problem import Problem
 from bdnn.training.limits import is_number
 
 
-class Problems(NamedTuple):
-    """Samples that the loss counts, those for validation, and the former without the latter."""
+@dataclass(frozen=True, eq=False)
+class MeasuredSamples:
+    """Samples that a regressor is trained on: raw values, a row of targets each, and weights."""
 
-    problem: Problem[Any]
-    validation: Problem[Any] | None = None
-    training_part: Problem[Any] | None = None
+    values: FloatArray
+    targets: FloatArray
+    weight: FloatArray | None
+
+    @property
+    def n_outputs(self) -> int:
+        """Number of targets."""
+        return int(self.targets.shape[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,20 +151,14 @@ class LabelledSamples:
         return replace(samples, held_out=held_out, counts_all=self.counts_all)
 
     @property
+    def n_outputs(self) -> int:
+        """Number of classes."""
+        return len(self.classes)
+
+    @property
     def counted(self) -> BoolArray:
         """Which samples the loss counts."""
         return np.ones_like(self.held_out) if self.counts_all else ~self.held_out
-
-    def problems(self, make: Callable[[BoolArray], Problem[Any]]) -> Problems:
-        """What a method trains on and validates by; ``make`` gives the problem of some samples."""
-        problem = make(self.counted)
-        if not self.held_out.any():
-            return Problems(problem)
-        training = make(~self.held_out) if self.counts_all else problem
-        validation = make(self.held_out)
-        if not (len(training.inputs) and len(validation.inputs)):  # one part has no weight at all
-            return Problems(problem)
-        return Problems(problem, validation, training if self.counts_all else None)
 
     def problem(
         self, architecture: Architecture, inputs: FloatArray, part: BoolArray
@@ -187,3 +188,50 @@ class LabelledSamples:
             class_weight=None if class_weight is None else class_weight.tolist(),
             sample_weight=None if self.own_weight is None else self.weight,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """Samples and program of the last training.
+
+    Parameters
+    ----------
+    samples : LabelledSamples
+    models : GrowingModel or None
+        The program. It may be large, and is kept for those who have shown that they will continue
+        it.
+    """
+
+    samples: LabelledSamples
+    models: GrowingModel | None = None
+    _checksum: bytes = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_checksum", self.samples.checksum())
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether the user's array is still what it was."""
+        return self.samples.checksum() == self._checksum
+
+
+def recalled(
+    memory: Memory | None, given: LabelledSamples | None, data: Mapping[str, Any]
+) -> LabelledSamples:
+    """The samples of the last training, checked to be those that ``data`` describes."""
+    if given is not None:
+        # Files do not say whether the loss counted samples that were held out.
+        for samples in (given, replace(given, counts_all=not given.counts_all)):
+            if samples.describe() == data:
+                return samples
+    elif memory is None:
+        raise ModelError(
+            "a model that was read from a file does not hold the samples it was trained on: give "
+            "them as old=(X, y), or fit a new model."
+        )
+    elif memory.is_unchanged:
+        return memory.samples
+    raise DataError(
+        "the samples that the model was trained on must be given as they were, got other rows, "
+        "labels or weights: do not change them before extend, or fit a new model."
+    )
