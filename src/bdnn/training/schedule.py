@@ -61,8 +61,17 @@ class Schedule:
         Bounds of narrow networks.
     explore, neighbourhood : Share
         Moves of a solver within a part of the network, and each of these.
-    alternate : Share
-        Layers in turn, before the program of networks that hold in balls.
+    alternate, local, local_widen : Share
+        Layers in turn: before the program of networks that hold in balls, and before wider margins,
+        which are the last.
+    half, searched_start : float
+        Parts of what is left for one half of the layers as programs, and for a start by search.
+    second_opinion : float
+        Seconds of a solver that does not improve on the moves, where these ran first.
+    epochs : Share
+        Epochs of data splitting before a polish.
+    polish : tuple of float
+        Parts of what is left for each way to widen margins after the epochs.
     solve : Share
         What is not kept for reading and checking the last solution.
     widen, choose : Share
@@ -79,12 +88,16 @@ class Schedule:
         Forward passes over all samples after the last moment at which a search can stop.
     largest_programs : mapping
         Size that a solver is asked about after a search, by what a loss is about.
+    largest_half : int
+        Products beyond which no solver improves on the moves in seconds.
     largest_neighbourhood : int
         A neighbourhood is a whole program again, handed over many times.
     largest_table : int
         Numbers in the inputs beyond which exact arithmetic on them takes too long.
     products_per_second : int
         What building a program and handing it to a solver takes, on a slow day.
+    reread_per_second : int
+        The same where a solver is handed parts of a program again and again.
     """
 
     free_bounds: Share = Share(0.2, most=2.0)
@@ -102,6 +115,13 @@ class Schedule:
     explore: Share = Share(0.25)
     neighbourhood: Share = Share(most=2.0)
     alternate: Share = Share(0.5)
+    local: Share = Share(0.7)
+    local_widen: Share = Share(0.9)
+    half: float = 0.4
+    searched_start: float = 0.5
+    second_opinion: float = 5.0
+    epochs: Share = Share(0.5)
+    polish: tuple[float, ...] = (0.5, 0.6, 1.0)
     solve: Share = Share(0.98)
     widen: Share = Share(0.1, most=60.0)
     choose: Share = Share(0.4, most=60.0)
@@ -112,6 +132,8 @@ class Schedule:
     selection: Shares = field(default_factory=Shares)
     last_passes: int = 16
     largest_programs: Mapping[str, int] = _sizes(classes=400_000, numbers=3_000, guarantees=20_000)
+    largest_half: int = 40_000
     largest_neighbourhood: int = 100_000
     largest_table: int = 200_000
     products_per_second: int = 1_500_000
+    reread_per_second: int = 50_000

@@ -35,19 +35,10 @@ from bdnn.training.run import Run
 Subproblems = Literal["auto", "mip", "search"]
 LocalStart = Literal["random", "search"]
 
-# Share of what is left of the time that one subproblem may take as programs.
-_SHARE = 0.4
-# Sweeps of a search that only makes a start, and its share of the time.
-_START_SWEEPS, _START_SHARE = 64, 0.5
+# Sweeps of a search that only makes a start.
+_START_SWEEPS = 64
 # Starts beyond those that were asked for, where these led to no network at all.
 _MOST_FURTHER = 100
-# Products beyond which no solver improves on the moves in seconds.
-_LARGEST_PROGRAM = 40_000
-# What building the program of a whole network takes, and handing parts of it to a solver again and
-# again.
-_PRODUCTS_PER_SECOND = 50_000
-# Seconds after which a solver that does not improve on the moves gives way, where moves ran first.
-_SECOND_OPINION = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +73,7 @@ class Alternate(Phase):
         halves = Halves(problem, self.robust)
         programs = HalfPrograms(halves, self.solver, threads, budget.seed, self.eps)
         # Under terms a solver reads the whole program again and again.
-        most = _PRODUCTS_PER_SECOND * slot.remaining if problem.terms else math.inf
+        most = run.schedule.reread_per_second * slot.remaining if problem.terms else math.inf
         is_readable = programs.size(()) <= most
         needs_moves = self.subproblems != "mip" or self.start == "search" or bool(problem.terms)
         frees_samples = not isinstance(self.samples, float | int) or self.samples < 1
@@ -209,6 +200,7 @@ class _Starts:
     ) -> HalfSolution:
         """Meet the bound of equal patterns as the network is, by moves, or by programs."""
         halves, programs, phase = self.halves, self.programs, self.phase
+        schedule = self.run.schedule
         hood = Neighbourhood.draw(self.problem, phase.units, phase.samples, rng)
         # Moves let the layers between follow, which H1 and H2 hold fixed, and so may do better.
         is_bound = phase.subproblems == "mip" or len(layers) == 1
@@ -221,17 +213,17 @@ class _Starts:
             network = halves.move(network, layers, hood, rng=rng, target=bound, slot=slot)
             is_met = halves.is_met(network, bound)
             # Of terms about outputs moves know nothing: a solver is more than a second opinion.
-            most = math.inf if self.problem.terms else _LARGEST_PROGRAM
+            most = math.inf if self.problem.terms else schedule.largest_half
             if is_met or programs is None or programs.size(layers) > most:
                 return HalfSolution(network, bound, "optimal" if is_met else "local", "search")
-            patience = math.inf if self.problem.terms else _SECOND_OPINION
+            patience = math.inf if self.problem.terms else schedule.second_opinion
         assert programs is not None
         found = programs.solve(
             network,
             layers,
             hood,
             rng=rng,
-            slot=slot.part(_SHARE, most=patience),
+            slot=slot.part(schedule.half, most=patience),
             activations=activations,
         )
         if found.status == "interrupted" and not self._is_superseded(number):
@@ -245,7 +237,7 @@ class _Starts:
         if number == 0 and self.run.given is not None:
             return self.run.given
         if self.phase.start == "search":
-            slot = self._slot(number).part(_START_SHARE)
+            slot = self._slot(number).part(self.run.schedule.searched_start)
             found = _searched(problem, np.random.SeedSequence(int(rng.integers(2**63))), slot)
             if found is not None:
                 return found

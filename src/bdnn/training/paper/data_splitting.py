@@ -36,11 +36,6 @@ from bdnn.training.paper.polish import Judge, Judgement, is_learnt, learnt, poli
 from bdnn.training.robust import promised, settled
 from bdnn.training.run import Run
 
-# Share of the time for the epochs, where a polish follows.
-_EPOCH_SHARE = 0.5
-# Forward passes over all samples at the end.
-_LAST_PASSES = 8
-
 
 @dataclass(frozen=True)
 class DataSplitting(AbstractMethod):
@@ -108,24 +103,16 @@ class DataSplitting(AbstractMethod):
 
     def phases(self, run: Run[Any], solver: str | AbstractSolver) -> list[Phase]:
         """All epochs, and the polish of the best network."""
-        return [_Split(self, solver)]
-
-    def _train(self, recorder: Run[OutputLoss], solver: str | AbstractSolver) -> None:
         method = self._settled()
         method._check()
-        if recorder.problem.terms:
+        if run.problem.terms:
             # A construction heeds no terms, so that the solver gets all of the time.
             method = replace(method, patience=math.inf)
-        robust = promised(recorder, self.robust_radius, self.robust_norm, solver)
-        if not wait_until_ready(recorder.slot("load", until_close=False)):
-            return recorder.end("time limit")
-        epochs = _Epochs(recorder, method, solver, robust)
-        # The matrices of an epoch are small: more threads than asked for would only wait.
-        with threadpool_limits(recorder.budget.threads, "blas"):
-            epochs.run_all()
-            if method.polish and not recorder.interrupted and not epochs.is_content:
-                epochs.polish()
-        epochs.conclude()
+        robust = promised(run, self.robust_radius, self.robust_norm, solver)
+        split = _Splitting(run, method, solver, robust)
+        if not method.polish:
+            return [_Load(), _Epochs(split)]
+        return [_Load(), _Epochs(split, share=run.schedule.epochs), _Polish(split)]
 
     def _settled(self) -> DataSplitting:
         if not self.paper:
@@ -160,20 +147,52 @@ class DataSplitting(AbstractMethod):
                 )
 
 
+class _Load(Phase):
+    """Wait for compiled code, which epochs should not pay for."""
+
+    name: ClassVar[str] = "load"
+    is_final: ClassVar[bool] = True
+
+    def execute(self, run: Run[Any], slot: Slot) -> None:
+        wait_until_ready(slot)
+
+
 @dataclass(frozen=True, eq=False)
-class _Split(Phase):
-    method: DataSplitting
-    solver: str | AbstractSolver
+class _Epochs(Phase):
+    """Split, solve and record, epoch by epoch."""
+
+    split: _Splitting
 
     name: ClassVar[str] = "epoch"
     is_final: ClassVar[bool] = True
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
-        self.method._train(run, self.solver)
+        # The matrices of an epoch are small: more threads than asked for would only wait.
+        with threadpool_limits(run.budget.threads, "blas"):
+            self.split.run_epochs(slot)
+        if run.interrupted or not self.split.method.polish:
+            self.split.conclude()
 
 
-class _Epochs:
-    """The epochs of a run and the best network among them."""
+@dataclass(frozen=True, eq=False)
+class _Polish(Phase):
+    """Train the best network further, by gradients or for fewer errors on known samples."""
+
+    split: _Splitting
+
+    name: ClassVar[str] = "polish"
+    is_final: ClassVar[bool] = True
+
+    def execute(self, run: Run[Any], slot: Slot) -> None:
+        if not self.split.is_content:
+            run.mark(self.name)
+            with threadpool_limits(run.budget.threads, "blas"):
+                self.split.polish(slot)
+        self.split.conclude()
+
+
+class _Splitting:
+    """What epochs and polish share: the partition, and the best network with its judge."""
 
     def __init__(
         self,
@@ -198,26 +217,25 @@ class _Epochs:
             eps=method.eps,
             construct=construct if method.construct else None,
             patience=method.patience,
+            products_per_second=run.schedule.products_per_second,
         )
-        self.best = Candidate(run.network or run.problem.constant_network())
+        self.best = Candidate(run.best)
         self._best_judged = self.judge.judge(self.best)
         if run.network is None:  # not even a constant network keeps what is asked
             self._best_judged = Judgement(math.inf, math.inf, math.inf)
         # Inputs for which the best network keeps it.
         self._kept = np.arange(len(run.problem.inputs))
 
-    def run_all(self) -> None:
-        """Split, solve and record, epoch by epoch."""
+    def run_epochs(self, slot: Slot) -> None:
+        """Split the worst cluster and solve anew, as often as was asked or until time is over."""
         run, method = self.run, self.method
-        share = _EPOCH_SHARE if method.polish else 1.0
-        deadline = run.seconds + share * run.remaining
         current = Candidate(run.given or run.problem.constant_network())
         for number in range(method.epochs):
             if number > 0 or method.split_first:
                 losses = np.zeros(len(self.problem.inputs))
                 losses[self.judge.rows] = self.judge.losses(current)
                 self.partition.split_worst(losses, method.split, self.rng)
-            left = min(deadline - run.seconds, run.remaining - self._reserve)
+            left = min(slot.remaining, run.remaining - self._reserve)
             if run.interrupted or left <= 0:
                 self._is_cut = True
                 return
@@ -240,7 +258,7 @@ class _Epochs:
     @property
     def _reserve(self) -> float:
         """Time for the last passes over all samples."""
-        return _LAST_PASSES * self._pass_seconds
+        return self.run.schedule.last_passes * self._pass_seconds
 
     def _epoch(
         self, number: int, current: Candidate, seconds: float
@@ -292,11 +310,9 @@ class _Epochs:
         self.run.choose(candidate.network, phase)
         self._pass_seconds = time.perf_counter() - began
 
-    def polish(self) -> None:
-        """Train the best network further, by gradients or for fewer errors on known samples."""
-        run = self.run
-        run.mark("polish")
-        slot = run.slot("polish", run.remaining - self._reserve, until_close=False)
+    def polish(self, slot: Slot) -> None:
+        """Train the best network by gradients, or take what the judge prefers."""
+        run, slot = self.run, slot.part(most=slot.remaining - self._reserve)
         if is_learnt(run):
             found = learnt(run, self.best, slot=slot, rng=self.rng)
             if found is not None:

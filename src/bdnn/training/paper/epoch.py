@@ -29,9 +29,7 @@ from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import choose_solver
 from bdnn.solvers.result import Limits, Termination
 from bdnn.training.paper.clusters import joint_loss, numbered
-
-# What building a program and handing it to a solver takes, on a slow day.
-_PRODUCTS_PER_SECOND = 1_500_000
+from bdnn.training.schedule import Schedule
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +203,8 @@ class EpochSolver:
         Without it the solver gets every problem as it is, without bound and start.
     patience : float
         Seconds for the solver where there is something to start from.
+    products_per_second : int
+        See :class:`~bdnn.training.schedule.Schedule`.
     used : str
         The solver that was asked last.
     """
@@ -215,6 +215,7 @@ class EpochSolver:
     eps: float = DEFAULT_EPS
     construct: Construct | None = None
     patience: float = math.inf
+    products_per_second: int = Schedule.products_per_second
     used: str = ""
 
     def solve(
@@ -243,7 +244,7 @@ class EpochSolver:
         if best.status != "optimal" and not slot.is_over():
             best = best.raised(epoch, max(bound, epoch.hull_bound(slot)))
         slot = slot.part(most=self.patience)
-        is_large = _size(epoch) > _PRODUCTS_PER_SECOND * slot.remaining
+        is_large = _size(epoch) > self.products_per_second * slot.remaining
         if best.status == "optimal" or is_large or slot.is_over():
             return best
         return self._by_solver(epoch, best, slot)

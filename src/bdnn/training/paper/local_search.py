@@ -33,9 +33,6 @@ from bdnn.training.robust import promised
 from bdnn.training.run import Run
 from bdnn.training.schedule import Share
 
-# Share of the time for wider margins, where these follow.
-_POLISH_SHARE = 0.3
-
 
 @dataclass(frozen=True)
 class LocalSearch(AbstractMethod):
@@ -101,10 +98,10 @@ class LocalSearch(AbstractMethod):
             samples=method.samples,
             eps=method.eps,
             paper=method.paper,
-            share=Share(1.0 - _POLISH_SHARE * method.polish),
+            share=run.schedule.local if method.polish else Share(),
         )
-        widen = [_Widen(alternate.robust, share=Share(0.9))] if method.polish else []
-        return [alternate, *widen, Choose()]
+        widen = _Widen(alternate.robust, share=run.schedule.local_widen)
+        return [alternate, *([widen] if method.polish else []), Choose()]
 
     def _settled(self) -> LocalSearch:
         method = replace(self, units=_plain(self.units), samples=_plain(self.samples))

@@ -39,8 +39,6 @@ _SWEEPS = 64
 # Margins to try, as multiples of the default, for two classes and for more: with many classes a
 # wide margin over each of the others leaves the annealing too little to gain.
 _FACTORS = ((2.0, 1.0), (0.5, 1.0))
-# Part of the time that is left for every recipe.
-_SHARES = (0.5, 0.6, 1.0)
 
 
 @dataclass(frozen=True)
@@ -139,7 +137,7 @@ def polish(
         *((("margin",), factor * wanted) for factor in _FACTORS[begun.architecture.n_outputs > 2]),
         (("loss", "margin"), wanted),
     ]
-    for (objectives, margin), share in zip(recipes, _SHARES, strict=True):
+    for (objectives, margin), share in zip(recipes, run.schedule.polish, strict=True):
         part = slot.part(share)
         if part.remaining <= 0.01 or part.is_over():
             return
