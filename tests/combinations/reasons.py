@@ -62,8 +62,6 @@ REASONS: list[Reason] = [
 _MANY_VALUES = _LEVELS[1:]
 _CERTIFIED = ("robust certified",)
 _PAPER = ("method local_search", "method data_splitting")
-_PRICES = ("term Sparsity(price)", "term Regularizer")
-_SINGLE_ROWS = ("term Demographic", "term Equal", "term LinearRows", "term must")
 
 # What means something and is refused all the same.
 OPEN: list[Reason] = [
@@ -72,26 +70,12 @@ OPEN: list[Reason] = [
         ("hidden layers none", "ties"),
         "leads of classes are bounded above a hidden layer, by scores",
     ),
-    Reason(_MANY_VALUES, ("robust pattern", *_PAPER), "written for one threshold a unit"),
-    Reason(
-        ("rows",),
-        (
-            "robust ",
-            *_SINGLE_ROWS,
-            *_PRICES,
-            "term Sparsity(units)",
-            "method gradients",
-            *_PAPER,
-            *_NUMBERS,
-        ),
-        "what is asked of weights goes on, by three methods",
-    ),
-    Reason(("held-out rows",), ("term LinearRows", *_NUMBERS), "no choice among networks"),
+    Reason(_MANY_VALUES, _PAPER, "written for one threshold a unit"),
+    Reason(("held-out rows",), ("term LinearRows",), "no choice among networks"),
     Reason(_CERTIFIED, (*_PAPER, "method gradients"), "no moves for balls"),
-    Reason(("robust pattern",), ("method descent", "method gradients"), "no moves for balls"),
     Reason(
         _NUMBERS,
-        ("robust ", "method gradients", *_PAPER, "term Monotone"),
+        ("robust ", "rows", "held-out rows", "method gradients", *_PAPER, "term Monotone"),
         "the regressor has only part of what the classifier has",
     ),
 ]

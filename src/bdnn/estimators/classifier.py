@@ -16,13 +16,7 @@ from bdnn.constraints import AbstractConstraint
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import DataError
 from bdnn.estimators.base import BDNNEstimator, warn_if_stopped
-from bdnn.estimators.incremental import (
-    Memory,
-    check_same_networks,
-    check_same_shape,
-    check_weights_only,
-    recalled,
-)
+from bdnn.estimators.incremental import Memory, check_same_shape, continued, recalled
 from bdnn.estimators.problems import check_constraints, make_problems
 from bdnn.estimators.robust import Robust, with_radii
 from bdnn.estimators.samples import LabelledSamples, Problems
@@ -34,6 +28,7 @@ from bdnn.network.activation import Activation, FloatArray
 from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.network.network import Network
 from bdnn.problem.create import claims, demands_of
+from bdnn.search.embedding import embed
 from bdnn.solvers.base import AbstractSolver
 from bdnn.training.base import AbstractMethod, get_method
 from bdnn.training.limits import Limits
@@ -231,6 +226,10 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         y: ArrayLike,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        radius: ArrayLike | None = None,
+        must: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Train with samples that come in parts; the network is that of all of them together.
 
@@ -243,6 +242,8 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         classes : array of shape (n_classes,), optional
             All labels that will ever come; needed in the first call only.
         sample_weight : array of shape (n_samples,), optional
+        radius, must, groups
+            As in :meth:`fit`.
 
         Returns
         -------
@@ -250,12 +251,18 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         """
         given = check_classes(classes, getattr(self, "classes_", None))
         if given is None or hasattr(self, "model_"):
-            return self.extend(X, y, sample_weight)
-        check_weights_only(self.robust, check_constraints(self.constraints))
+            return self.extend(X, y, sample_weight, radius=radius, must=must, groups=groups)
         values = check_features(self, X, reset=True)
         labels = known_labels(y, len(values), given)
         samples = LabelledSamples.create(
-            values, labels, given, sample_weight, class_weight=self.class_weight
+            values,
+            labels,
+            given,
+            sample_weight,
+            class_weight=self.class_weight,
+            radius=radius,
+            must=must,
+            groups=groups,
         )
         return self._fit(samples, self._unscaled(None, None), models=GrowingModel())
 
@@ -266,11 +273,14 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         sample_weight: ArrayLike | None = None,
         *,
         old: tuple[ArrayLike, ArrayLike] | None = None,
+        radius: ArrayLike | None = None,
+        must: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Train with further samples, from the network and the bound at hand.
 
         Encoder, classes and the shape of the network stay; ``result_`` is then about all samples.
-        Methods ``auto``, ``exact`` and ``descent`` can do it.
+        The earlier bound counts where it holds for the networks that are asked for now.
 
         Parameters
         ----------
@@ -282,6 +292,8 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         old : tuple of arrays (X, y), optional
             The samples that the model was trained on, for a model that was read from a file, which
             does not hold them.
+        radius, must, groups
+            Of the further samples, as in :meth:`fit`.
 
         Returns
         -------
@@ -290,33 +302,34 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         began = time.perf_counter()
         check_is_fitted(self, "model_")
         method = get_method(self.method)
-        method.check({"earlier": "further samples"})
         constraints = check_constraints(self.constraints)
-        check_weights_only(self.robust, constraints)
         architecture = self._architecture(self.n_features_in_, len(self.classes_))
-        check_same_shape(self.model_, architecture, self.scale)
+        kept = self._memory.architecture if self._memory else self.network_.architecture
+        check_same_shape(architecture, kept, self.scale, self.encoder_.scale)
         budget = self._budget()
         if old is not None and (not isinstance(old, tuple | list) or len(old) != 2):
             raise DataError("old must be the pair (X, y) of the samples trained on: give both.")
         given = None if old is None else self._further(*old, None, budget.seed)
         known = recalled(self._memory, given, self._certificate.get("data", {}))
-        samples = known.joined(self._further(X, y, sample_weight, budget.seed), self.class_weight)
+        known = known if self.robust is None else self.robust.put_on(known)
+        further = self._further(X, y, sample_weight, budget.seed, radius, must, groups)
+        samples = known.joined(further, self.class_weight)
         inputs = self.encoder_.transform(samples.values)
-        earlier = PreviousFit(
-            known.problem(architecture, inputs[: len(known.values)], known.counted),
-            self.network_,
-            self.result_.proof,
-        )
         method, problems = make_problems(
             samples,
             architecture,
             self.encoder_,
             method,
-            robust=None,
+            robust=self.robust,
             constraints=constraints,
             seed=budget.seed,
         )
-        check_same_networks(problems.problem, self._certificate)
+        robust = None if self.robust is None else self.robust.describe(known)
+        earlier = PreviousFit(
+            known.problem(architecture, inputs[: len(known.values)], known.counted),
+            embed(self.network_, architecture),
+            continued(self.result_.proof, problems.problem, robust, self._certificate),
+        )
         models = (self._memory and self._memory.models) or GrowingModel()
         return self._train(
             self.encoder_,
@@ -404,7 +417,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         self.classes_ = samples.classes
         plain = (c.item() if isinstance(c, np.generic) else c for c in samples.classes)
         self._take(Model(encoder, network, tuple(plain)), result, certificate)
-        self._memory: Memory | None = Memory(samples, models)
+        self._memory: Memory | None = Memory(samples, problem.architecture, models)
         warn_if_stopped(result, stacklevel=5)
         return self
 
@@ -439,13 +452,29 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         )
 
     def _further(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, seed: int
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        seed: int,
+        radius: ArrayLike | None = None,
+        must: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> LabelledSamples:
         """Samples for the fitted model, of which the same share is held out."""
         values = self._values(X)
         labels = known_labels(y, len(values), self.classes_)
         samples = LabelledSamples.create(
-            values, labels, self.classes_, sample_weight, class_weight=self.class_weight
+            values,
+            labels,
+            self.classes_,
+            sample_weight,
+            class_weight=self.class_weight,
+            radius=radius,
+            must=must,
+            groups=groups,
         )
         counts_all = get_method(self.method).refits
-        return samples.split(self.validation_fraction, seed, counts_all=counts_all)
+        return with_radii(samples, self.robust).split(
+            self.validation_fraction, seed, counts_all=counts_all
+        )

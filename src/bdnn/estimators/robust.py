@@ -94,12 +94,11 @@ class Robust:
         """Hand the radii of the problem's inputs to the method: of equal samples the largest."""
         if self.loss != "pattern":
             return method
-        method.check({"balls": "activations that hold within a radius (Robust(loss='pattern'))"})
         assert samples.radius is not None
         radii = np.zeros(len(problem.inputs))
         rows = problem.samples.rows  # samples without weight are no part of the problem
         np.maximum.at(radii, problem.samples.line[rows], samples.radius[rows])
-        return replace(method, robust_radius=tuple(radii.tolist()), robust_norm=self.norm)  # type: ignore[call-arg]
+        return replace(method, robust_radius=tuple(radii.tolist()), robust_norm=self.norm)
 
 
 def with_radii(samples: LabelledSamples, robust: object) -> LabelledSamples:

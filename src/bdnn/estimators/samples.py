@@ -133,12 +133,21 @@ class LabelledSamples:
                     for part in both
                 ]
             )
+        if (self.groups is None) != (more.groups is None):
+            raise DataError(
+                "groups must be given for all samples or for none, got them for a part: give them "
+                "to fit and to extend."
+            )
+        must = [np.zeros_like(p.held_out) if p.must is None else p.must for p in both]
         samples = self.create(
             np.concatenate([part.values for part in both]),
             np.concatenate([part.labels for part in both]),
             self.classes,
             own_weight,
             class_weight=class_weight,
+            radius=_joined(self.radius, more.radius),
+            must=np.concatenate(must) if any(map(np.any, must)) else None,
+            groups=_joined(self.groups, more.groups),
         )
         held_out = np.concatenate([part.held_out for part in both])
         return replace(samples, held_out=held_out, counts_all=self.counts_all)
@@ -187,3 +196,7 @@ class LabelledSamples:
             class_weight=None if class_weight is None else class_weight.tolist(),
             sample_weight=None if self.own_weight is None else self.weight,
         )
+
+
+def _joined(first: NDArray[Any] | None, second: NDArray[Any] | None) -> NDArray[Any] | None:
+    return None if first is None or second is None else np.concatenate([first, second])
