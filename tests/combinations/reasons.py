@@ -56,56 +56,26 @@ REASONS: list[Reason] = [
         (*_LEVELS, "term Sparsity(units)"),
         "there is no hidden unit to speak of",
     ),
-    Reason(
-        ("method exact",),
-        ("held-out rows",),
-        "a proven optimum of the training rows leaves nothing to choose",
-    ),
 ]
 
 
 _MANY_VALUES = _LEVELS[1:]
-_TERMS = ("term ",)
-_ROBUST = ("robust ",)
 _CERTIFIED = ("robust certified",)
 _PAPER = ("method local_search", "method data_splitting")
-_OWN_ROWS = ("term LinearRows",)
-_SINGLE_ROWS = ("term DemographicParity", "term EqualOpportunity", "term must", *_OWN_ROWS)
 
 # What means something and is refused all the same.
 OPEN: list[Reason] = [
-    Reason(_CERTIFIED, _TERMS, "the certified program has no terms"),
     Reason(
         _CERTIFIED,
         ("hidden layers none", "ties"),
         "leads of classes are bounded above a hidden layer, by scores",
     ),
-    Reason(
-        _MANY_VALUES, ("robust pattern", *_CERTIFIED, *_PAPER), "written for one threshold a unit"
-    ),
-    Reason(
-        ("rows",),
-        (*_TERMS, *_ROBUST, "method gradients", *_PAPER, *_NUMBERS),
-        "only plain classifiers go on, by three methods",
-    ),
-    Reason(
-        ("held-out rows",),
-        (*_TERMS, "robust pattern", "method local_search", *_NUMBERS),
-        "no choice among networks",
-    ),
-    Reason(("method gradients",), _TERMS, "gradients know no terms"),
-    Reason(_CERTIFIED, (*_PAPER, "method descent", "method gradients"), "no moves for balls"),
-    Reason(("robust pattern",), ("method descent", "method gradients"), "no moves for balls"),
-    Reason(("robust average",), _SINGLE_ROWS, "copies stand for the rows"),
+    Reason(_MANY_VALUES, _PAPER, "written for one threshold a unit"),
+    Reason(("held-out rows",), ("term LinearRows",), "no choice among networks"),
+    Reason(_CERTIFIED, (*_PAPER, "method gradients"), "no moves for balls"),
     Reason(
         _NUMBERS,
-        (
-            "robust ",
-            "method gradients",
-            *_PAPER,
-            "term Regularizer(l2)",
-            "term Monotone",
-        ),
+        ("robust ", "rows", "held-out rows", "method gradients", *_PAPER, "term Monotone"),
         "the regressor has only part of what the classifier has",
     ),
 ]

@@ -167,14 +167,8 @@ REFUSED = {
     "NaN": ({}, lambda X, y: (X * np.nan, y), "NaN in row 0"),
     "length": ({}, lambda X, y: (X, y[:1]), "inconsistent"),
     "weights": ({}, lambda X, y: (X, y, [1.0, -1.0]), "sample_weight"),
-    "method": (
-        {"method": "local_search"},
-        lambda X, y: (X, y),
-        "does not take further",
-    ),
     "width": ({"hidden": (2,)}, lambda X, y: (X, y), "keeps the network"),
     "scale": ({"scale": "minmax"}, lambda X, y: (X, y), "scale"),
-    "radius": ({"robust": Robust(0.1)}, lambda X, y: (X, y), "weights alone, got robust"),
 }
 
 
@@ -230,6 +224,7 @@ def test_classes_of_partial_fit_are_checked(first, second, match):
     ],
     ids=str,
 )
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_bound_for_other_networks_is_not_continued(options, tmp_path):
     X, y = tables()
     trained = small(**options).fit(X[:8], y[:8])
@@ -237,7 +232,40 @@ def test_a_bound_for_other_networks_is_not_continued(options, tmp_path):
     loaded = bdnn.load(tmp_path / "model.json")
     trained.set_params(constraints=(), robust=None)
     loaded.set_params(robust=None)
+    best = small().fit(X, y).result_
+    assert best.status == "optimal"
     for model in (trained, loaded):
-        with pytest.raises(bdnn.errors.ModelError, match="does not go on from") as caught:
-            model.extend(X[8:], y[8:], old=(X[:8], y[:8]))
-        assert_one_sentence(caught.value)
+        result = model.extend(X[8:], y[8:], old=(X[:8], y[:8])).result_
+        assert result.bound <= best.loss <= result.loss
+        assert "earlier samples" not in result.bound_origin or result.bound == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"constraints": [bdnn.constraints.Sparsity(price=0.25)]},
+        {"constraints": [bdnn.constraints.Regularizer(l1=0.25)], "class_weight": "balanced"},
+        {"constraints": [bdnn.constraints.Sparsity(units=1)], "hidden": (2,)},
+        {"robust": Robust(0.1, loss="pattern")},
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_what_goes_on_encloses_the_optimum(options):
+    X, y = tables()
+    best = small(**options).fit(X, y).result_
+    result = small(**options).fit(X[:8], y[:8]).extend(X[8:], y[8:]).result_
+    assert result.bound <= best.minimised + 1e-6
+    assert best.bound <= result.minimised + 1e-6
+
+
+def test_rows_of_further_samples_are_asked_for_too():
+    X, y = tables()
+    must = np.arange(len(X)) % 4 == 0
+    groups = np.arange(len(X)) % 2
+    model = small(hidden=(4,)).fit(X[:8], y[:8], must=must[:8], groups=groups[:8])
+    with pytest.raises(bdnn.BDNNError, match="groups must be given") as caught:
+        model.extend(X[8:], y[8:])
+    assert_one_sentence(caught.value)
+    model.extend(X[8:], y[8:], must=must[8:], groups=groups[8:])
+    assert (model.predict(X[must]) == y[must]).all()

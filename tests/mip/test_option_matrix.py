@@ -68,33 +68,23 @@ OPTIONS = {
     },
 }
 REASONS = {
-    "samples in parts go on with 'auto', 'exact' and 'descent' only": "further|weights alone",
-    "samples in parts go on without prices": "does not go on with a price",
     "binary weights are never zero": "binary",
     "activations are for hidden layers": "activation is for hidden layers",
     "certified training is for 'auto', 'exact' and 'descent'": "does not take guarantees",
-    "the program of certified training is for steps": "is for steps",
-    "sums of continuous weights on several values round in two ways": "layer of continuous",
     "certified training needs a hidden layer and scores": "certified",
-    "activations are held within a radius by programs": "does not take activations that hold",
-    "one threshold is held within a radius": "does not take activation|cannot be held",
+    "halves of a network are for steps": "does not take activation",
 }
 
 
 def refusal(case):
     """Why a case cannot be, None if it can."""
-    robust, method = case["radius"] != "none", case["method"]
-    steps = case["activation"] == "step"
+    method, steps = case["method"], case["activation"] == "step"
     # Two values are steps in other numbers, as long as each unit has its own threshold.
     as_steps = steps or (case["activation"] == "sign" and case["thresholds"] == "neuron")
     rules = (
         (
             case["demands"] == "per unit" and case["weights"] == "binary",
             "binary weights are never zero",
-        ),
-        (
-            case["samples"] == "in parts" and (robust or method == "local_search"),
-            "samples in parts go on with 'auto', 'exact' and 'descent' only",
         ),
         (not steps and case["hidden"] == "none", "activations are for hidden layers"),
         (
@@ -105,26 +95,7 @@ def refusal(case):
             case["radius"] == "certified" and (case["hidden"] == "none" or case["ties"] == "first"),
             "certified training needs a hidden layer and scores",
         ),
-        (
-            case["radius"] in ("linf", "l1") and method == "descent",
-            "activations are held within a radius by programs",
-        ),
-        (
-            not as_steps and (case["radius"] in ("linf", "l1") or method == "local_search"),
-            "one threshold is held within a radius",
-        ),
-        (
-            not as_steps and case["radius"] == "certified" and case["weights"] == "continuous",
-            "sums of continuous weights on several values round in two ways",
-        ),
-        (
-            not as_steps and case["radius"] == "certified" and method == "exact",
-            "the program of certified training is for steps",
-        ),
-        (
-            case["demands"] in ("price", "l1") and case["samples"] == "in parts",
-            "samples in parts go on without prices",
-        ),
+        (not as_steps and method == "local_search", "halves of a network are for steps"),
     )
     return next((reason for holds, reason in rules if holds), None)
 
@@ -134,8 +105,7 @@ def takes_long(case):
     certified = case["radius"] == "certified"
     levels = case["activation"] in ("three", "fixed")
     priced = case["demands"] == "l1" and case["weights"] == "continuous"
-    # The program of certified training does not know demands, so that it proves little.
-    judged = certified and case["demands"] != "none" and case["method"] == "exact"
+    judged = certified and (case["demands"] != "none" or levels) and case["method"] == "exact"
     # Repair knows neither prices nor balls: rounding may lose what a solver claimed.
     judged |= priced and case["radius"] != "none"
     return (
@@ -145,6 +115,7 @@ def takes_long(case):
             levels
             and (
                 (case["method"] == "auto" and case["samples"] == "in parts")
+                or (case["method"] == "auto" and case["radius"] != "none")
                 or (case["method"] == "exact" and case["hidden"] == "deep")
                 or (case["weights"] == "continuous" and case["demands"] != "none")
             )

@@ -146,7 +146,6 @@ def test_continuous_twins_report_what_the_network_itself_does():
     [
         (LocalSearch(), "ternary", "neuron"),
         (DataSplitting(), "sign", "layer"),
-        (Exact(robust_radius=0.1), "levels:4", "neuron"),
     ],
 )
 def test_methods_that_know_steps_only_say_so(method, rule, thresholds):

@@ -9,7 +9,8 @@ have changed, as they do with balanced classes, let ``c`` be the smallest ratio 
 the old one: ``c`` times the earlier bound holds for the earlier samples, and what is left of their
 weights belongs to the other part. Samples with equal inputs are one line in a problem, so all this
 is done with the lines' weights; a line may belong to both parts. A bound for networks that keep a
-margin on the earlier samples holds for those that keep it on all of them.
+margin on the earlier samples holds for those that keep it on all of them. A price is paid once, and
+is part of the earlier bound.
 """
 
 from __future__ import annotations
@@ -88,6 +89,8 @@ class PreviousFit:
         old_grain = earlier.grain * unit
         pairs = set(zip(loss.counts[counted].tolist(), before[counted].tolist(), strict=True))
         share = min(Fraction(now * loss.grain, was * old_grain) for now, was in pairs)
+        if problem.has_price:
+            share = min(share, Fraction(1))  # of prices, which do not grow with the weights
         # Both weights as whole multiples of one grain.
         used = share * old_grain
         grain = Fraction(1, math.lcm(loss.grain.denominator, used.denominator))

@@ -22,7 +22,7 @@ from bdnn.constraints import AbstractConstraint
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import DataError, ModelError, ModelFileError
 from bdnn.estimators.problems import Robust, Task
-from bdnn.estimators.samples import LabelledSamples
+from bdnn.estimators.samples import Memory
 from bdnn.estimators.validation import check_features
 from bdnn.export.c import CExport, export_c
 from bdnn.export.onnx import to_onnx
@@ -313,7 +313,10 @@ class BDNNEstimator(BaseEstimator):  # type: ignore[misc]
         error = result.error if task.true_problem is None else task.true_problem.error(network)
         result = replace(result, error=error, seconds=result.seconds + prepared)
         model = Model(task.encoder, network, task.classes, task.targets)
-        self._take(model, result, task.certificate, task.samples, models)
+        memory = None
+        if task.samples is not None:
+            memory = Memory(task.samples, task.problem.architecture, models)
+        self._take(model, result, task.certificate, memory)
         _warn_if_stopped(result)
         return self
 
@@ -322,11 +325,10 @@ class BDNNEstimator(BaseEstimator):  # type: ignore[misc]
         model: Model,
         result: TrainingResult,
         certificate: dict[str, Any],
-        samples: LabelledSamples | None = None,
-        models: GrowingModel | None = None,
+        memory: Memory | None = None,
     ) -> None:
-        """Be fitted; samples and program of the training are for those who can go on with them."""
-        del samples, models
+        """Be fitted; the memory is for those who can go on with it."""
+        del memory
         self.model_, self.result_ = model, result
         self._certificate = certificate
 

@@ -21,10 +21,9 @@ from bdnn.estimators.problems import (
     Task,
     check_constraints,
     check_robust,
-    check_same_networks,
     check_same_shape,
-    check_weights_only,
     classification_task,
+    continued,
 )
 from bdnn.estimators.samples import LabelledSamples, Memory, recalled
 from bdnn.estimators.validation import check_classes, check_features, check_labels, known_labels
@@ -32,6 +31,7 @@ from bdnn.mip.model import GrowingModel
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
+from bdnn.search.embedding import embed
 from bdnn.training.base import AbstractMethod, get_method
 from bdnn.training.limits import Budget
 from bdnn.training.result import TrainingResult
@@ -195,6 +195,10 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         y: ArrayLike,
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        *,
+        radius: ArrayLike | None = None,
+        must: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Train with samples that come in parts; the network is that of all of them together.
 
@@ -207,6 +211,8 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         classes : array of shape (n_classes,), optional
             All labels that will ever come; needed in the first call only.
         sample_weight : array of shape (n_samples,), optional
+        radius, must, groups
+            As in :meth:`fit`.
 
         Returns
         -------
@@ -214,12 +220,18 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         """
         given = check_classes(classes, getattr(self, "classes_", None))
         if given is None or hasattr(self, "model_"):
-            return self.extend(X, y, sample_weight)
-        check_weights_only(self.robust, check_constraints(self.constraints))
+            return self.extend(X, y, sample_weight, radius=radius, must=must, groups=groups)
         values = check_features(self, X, reset=True)
         labels = known_labels(y, len(values), given)
         samples = LabelledSamples.create(
-            values, labels, given, sample_weight, class_weight=self.class_weight
+            values,
+            labels,
+            given,
+            sample_weight,
+            class_weight=self.class_weight,
+            radius=radius,
+            must=must,
+            groups=groups,
         )
         return self._fit(samples, self._unscaled(None, None), models=GrowingModel())
 
@@ -230,11 +242,14 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         sample_weight: ArrayLike | None = None,
         *,
         old: tuple[ArrayLike, ArrayLike] | None = None,
+        radius: ArrayLike | None = None,
+        must: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> Self:
         """Train with further samples, from the network and the bound at hand.
 
         Encoder, classes and the shape of the network stay; ``result_`` is then about all samples.
-        Methods ``auto``, ``exact`` and ``descent`` can do it.
+        The earlier bound counts where it holds for the networks that are asked for now.
 
         Parameters
         ----------
@@ -246,6 +261,8 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         old : tuple of arrays (X, y), optional
             The samples that the model was trained on, for a model that was read from a file, which
             does not hold them.
+        radius, must, groups
+            Of the further samples, as in :meth:`fit`.
 
         Returns
         -------
@@ -254,33 +271,37 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         began = time.perf_counter()
         check_is_fitted(self, "model_")
         method = get_method(self.method)
-        method.check({"earlier": "further samples"})
         constraints = check_constraints(self.constraints)
-        check_weights_only(self.robust, constraints)
         architecture = self._architecture(self.n_features_in_, len(self.classes_))
-        check_same_shape(self.model_, architecture, self.scale)
+        kept = self._memory.architecture if self._memory else self.network_.architecture
+        check_same_shape(architecture, kept, self.scale, self.encoder_.scale)
         budget = self._budget()
         if old is not None and (not isinstance(old, tuple | list) or len(old) != 2):
             raise DataError("old must be the pair (X, y) of the samples trained on: give both.")
         given = None if old is None else self._further(*old, None, budget.seed)
         known = recalled(self._memory, given, self._certificate.get("data", {}))
-        samples = known.joined(self._further(X, y, sample_weight, budget.seed), self.class_weight)
+        known = known if self.robust is None else check_robust(self.robust, known)
+        further = self._further(X, y, sample_weight, budget.seed, radius, must, groups)
+        samples = known.joined(further, self.class_weight)
         inputs = self.encoder_.transform(samples.values)
-        earlier = PreviousFit(
-            known.problem(architecture, inputs[: len(known.values)], known.counted),
-            self.network_,
-            self.result_.proof,
-        )
         task = classification_task(
             samples,
             architecture,
             self.encoder_,
             inputs,
             method,
+            robust=self.robust,
             constraints=constraints,
             seed=budget.seed,
         )
-        check_same_networks(task.problem, self._certificate)
+        robust = None
+        if self.robust is not None and known.radius is not None:
+            robust = self.robust.describe(known.radius)
+        earlier = PreviousFit(
+            known.problem(architecture, inputs[: len(known.values)], known.counted),
+            embed(self.network_, architecture),
+            continued(self.result_.proof, task.problem, robust, self._certificate),
+        )
         models = (self._memory and self._memory.models) or GrowingModel()
         return self._train(task, budget, began, earlier=earlier, models=models)
 
@@ -325,13 +346,12 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         model: Model,
         result: TrainingResult,
         certificate: dict[str, Any],
-        samples: LabelledSamples | None = None,
-        models: GrowingModel | None = None,
+        memory: Memory | None = None,
     ) -> None:
         """Be fitted, and keep what further samples need; a file does not hold it."""
         super()._take(model, result, certificate)
-        self.classes_ = model.labels if samples is None else samples.classes
-        self._memory = None if samples is None else Memory(samples, models)
+        self.classes_ = model.labels if memory is None else memory.samples.classes
+        self._memory = memory
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class labels of samples."""
@@ -356,13 +376,29 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         )
 
     def _further(
-        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, seed: int
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None,
+        seed: int,
+        radius: ArrayLike | None = None,
+        must: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
     ) -> LabelledSamples:
         """Samples for the fitted model, of which the same share is held out."""
         values = self._values(X)
         labels = known_labels(y, len(values), self.classes_)
         samples = LabelledSamples.create(
-            values, labels, self.classes_, sample_weight, class_weight=self.class_weight
+            values,
+            labels,
+            self.classes_,
+            sample_weight,
+            class_weight=self.class_weight,
+            radius=radius,
+            must=must,
+            groups=groups,
         )
         counts_all = get_method(self.method).refits
-        return samples.split(self.validation_fraction, seed, counts_all=counts_all)
+        return check_robust(self.robust, samples).split(
+            self.validation_fraction, seed, counts_all=counts_all
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -13,10 +14,11 @@ from bdnn.encoding.encoder import Encoder
 from bdnn.encoding.scaling import AUTO_KINDS
 from bdnn.errors import ModelError
 from bdnn.estimators.samples import LabelledSamples
-from bdnn.model import Model, TargetScaler
+from bdnn.model import TargetScaler
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.norms import check_norm, check_radius
+from bdnn.problem.bound import Bound
 from bdnn.problem.create import claims, constrain, demands_of, led_by
 from bdnn.problem.problem import Problem
 from bdnn.problem.samples import Samples
@@ -170,12 +172,11 @@ def _with_radii(
     method: AbstractMethod, norm: str, merged: Samples, samples: LabelledSamples
 ) -> AbstractMethod:
     """Hand the radii of the problem's inputs to the method: of equal samples the largest."""
-    method.check({"balls": "activations that hold within a radius (Robust(loss='pattern'))"})
     assert samples.radius is not None
     radii = np.zeros(merged.n_lines)
     rows = merged.rows  # samples without weight are no part of the problem
     np.maximum.at(radii, merged.line[rows], samples.radius[rows])
-    return replace(method, robust_radius=tuple(radii.tolist()), robust_norm=norm)  # type: ignore[call-arg]
+    return replace(method, robust_radius=tuple(radii.tolist()), robust_norm=norm)
 
 
 def check_robust(robust: object, samples: LabelledSamples) -> LabelledSamples:
@@ -216,41 +217,34 @@ def check_constraints(constraints: object) -> tuple[AbstractConstraint, ...]:
     return given
 
 
-def check_same_shape(model: Model, architecture: Architecture, scale: str | None) -> None:
+def check_same_shape(
+    asked: Architecture, kept: Architecture, scale: str | None, kind: str | None
+) -> None:
     """Refuse parameters that ask for another network or encoder than there is."""
-    kept, kind = model.network.architecture, model.encoder.scale
     kinds = (kind, *(["auto"] if kind in AUTO_KINDS else []))
-    if architecture != kept or scale not in kinds:
+    if asked != kept or scale not in kinds:
         raise ModelError(
             f"extend keeps the network {kept} with scale {kind!r}, got parameters for "
-            f"{architecture} with scale {scale!r}: set them back or fit anew."
+            f"{asked} with scale {scale!r}: set them back or fit anew."
         )
 
 
-def check_weights_only(robust: object, constraints: Sequence[AbstractConstraint]) -> None:
-    """Refuse what says something else of all samples than of some of them."""
-    found = ["robust"] if robust is not None else []
-    found += [constraint.name for constraint in constraints if constraint.is_about_samples]
-    if found:
-        raise ModelError(
-            "partial_fit and extend go on with what is asked of weights alone, got "
-            f"{' and '.join(found)}: fit a new model with all samples."
-        )
+def continued(
+    bound: Bound,
+    problem: Problem[Any],
+    robust: Mapping[str, Any] | None,
+    trained: Mapping[str, Any],
+) -> Bound:
+    """What an earlier bound says of the earlier part of a problem; nothing where that is not known.
 
-
-def check_same_networks(problem: Problem[Any], trained: Mapping[str, Any]) -> None:
-    """Refuse a bound for other networks or another loss; bounds of both parts then add up.
-
-    A price is paid once, and its share of the earlier bound is not known.
+    A bound for all networks is one for those that keep what is asked now. Otherwise the same must
+    have been asked, and of more samples it must ask no less: so it is with what speaks of weights,
+    and with balls in which activations hold.
     """
-    before = ("robust" in trained, trained.get("constraints", []), "penalty" in trained)
-    if before != (False, demands_of(problem).get("constraints", []), problem.has_price):
-        raise ModelError(
-            "extend does not go on from training with robust or other constraints: fit a new model "
-            "with all samples."
-        )
-    if problem.has_price:
-        raise ModelError(
-            f"extend does not go on with a price, got {problem.demands}: fit a new model with all "
-            "samples."
-        )
+    before = tuple(trained.get(key) for key in ("robust", "constraints", "penalty"))
+    demands = demands_of(problem)
+    now = (robust, demands.get("constraints"), demands.get("penalty"))
+    grows = not any(term.sees_samples for term in problem.terms)
+    grows = grows and (robust is None or robust["loss"] == "pattern")
+    is_kept = before == (None, None, None) or (before == now and grows)
+    return bound if is_kept else Bound(Fraction(0), "zero")

@@ -140,12 +140,21 @@ class LabelledSamples:
                     for part in both
                 ]
             )
+        if (self.groups is None) != (more.groups is None):
+            raise DataError(
+                "groups must be given for all samples or for none, got them for a part: give them "
+                "to fit and to extend."
+            )
+        must = [np.zeros_like(p.held_out) if p.must is None else p.must for p in both]
         samples = self.create(
             np.concatenate([part.values for part in both]),
             np.concatenate([part.labels for part in both]),
             self.classes,
             own_weight,
             class_weight=class_weight,
+            radius=_joined(self.radius, more.radius),
+            must=np.concatenate(must) if any(map(np.any, must)) else None,
+            groups=_joined(self.groups, more.groups),
         )
         held_out = np.concatenate([part.held_out for part in both])
         return replace(samples, held_out=held_out, counts_all=self.counts_all)
@@ -197,12 +206,15 @@ class Memory:
     Parameters
     ----------
     samples : LabelledSamples
+    architecture : Architecture
+        What was asked for; the network may have got rid of units that nothing listens to.
     models : GrowingModel or None
         The program. It may be large, and is kept for those who have shown that they will continue
         it.
     """
 
     samples: LabelledSamples
+    architecture: Architecture
     models: GrowingModel | None = None
     _checksum: bytes = field(init=False)
 
@@ -235,3 +247,7 @@ def recalled(
         "the samples that the model was trained on must be given as they were, got other rows, "
         "labels or weights: do not change them before extend, or fit a new model."
     )
+
+
+def _joined(first: NDArray[Any] | None, second: NDArray[Any] | None) -> NDArray[Any] | None:
+    return None if first is None or second is None else np.concatenate([first, second])

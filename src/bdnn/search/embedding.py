@@ -116,8 +116,9 @@ def _widen(
                 f"{network.architecture.widths}: give it {need}."
             )
         W, t = _rescaled(W, t, shape.weights[k].limit, integer=shape.weights[k].integer)
-        # Beside a shared threshold, spare units get that threshold too.
-        spare = t[0] if shape.thresholds == "layer" else 0.5 * (shape.thresholds == "neuron")
+        # Beside shared thresholds, or several at fixed distances, spare units get these too.
+        is_like = shape.thresholds == "layer" or t.shape[1] > 1
+        spare = t[:1] if is_like else 0.5 * (shape.thresholds == "neuron")
         wide = np.zeros((units, inputs))
         wide[: len(W), : W.shape[1]] = W
         if not shape.weights[k].contains(wide):
@@ -126,7 +127,9 @@ def _widen(
                 "0 or a weight of the network: choose a larger weight set."
             )
         wide_weights.append(wide)
-        wide_thresholds.append(np.concatenate((t, np.full((units - len(t), 1), spare))))
+        wide_thresholds.append(
+            np.concatenate((t, np.broadcast_to(spare, (units - len(t), t.shape[1]))))
+        )
     return tuple(wide_weights), tuple(wide_thresholds)
 
 

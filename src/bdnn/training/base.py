@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
@@ -20,6 +20,7 @@ from bdnn.training.driver import Phase, execute
 from bdnn.training.limits import Budget
 from bdnn.training.phases.bounds import EarlierBounds
 from bdnn.training.result import Progress, Trained
+from bdnn.training.robust import promised
 from bdnn.training.run import ProgressHandler, Run
 
 #: The training methods by name.
@@ -37,11 +38,23 @@ class AbstractMethod(ABC):
     """A way to train; a frozen record of settings, so that it can be an estimator's parameter.
 
     A subclass with a name is known by it. It says what it takes in :attr:`handles`: what losses
-    may be about (``classes``, ``numbers``, ``guarantees``), units of other values (``levels``), a
-    run on fewer samples (``earlier``), limits of branch and bound (``nodes``), a ``solver``, and
-    activations that hold in balls (``balls``). All take held-out samples, which choose in the end
-    at least, and constraints and prices: moves keep them, or networks are judged by them.
+    may be about (``classes``, ``numbers``, ``guarantees``), units of other values (``levels``),
+    limits of branch and bound (``nodes``) and a ``solver``. All go on from a run on fewer samples,
+    and take held-out samples, which choose in the end at least, and constraints and prices: moves
+    keep them, or networks are judged by them.
+
+    Parameters
+    ----------
+    robust_radius : float, sequence of float or None
+        With a radius no first-layer activation of a training input changes for any perturbation
+        of that length: one for all, or one per distinct input. It is measured from scaled inputs
+        on their grid.
+    robust_norm : {"linf", "l1", "l2"}
+        Of these perturbations; ``l2`` needs a solver of second-order cones, as all but CP-SAT are.
     """
+
+    robust_radius: float | Sequence[float] | None = field(default=None, kw_only=True)
+    robust_norm: str = field(default="linf", kw_only=True)
 
     name: ClassVar[str]
     handles: ClassVar[frozenset[str]] = frozenset({"classes"})
@@ -95,7 +108,7 @@ class AbstractMethod(ABC):
         """
         budget = budget or Budget()
         _check_start(problem, start)
-        self.check(_asked(problem, budget, solver, earlier))
+        self.check(_asked(problem, budget, solver))
         if training_part is not None and not self.refits:
             raise ModelError(
                 f"method '{self.name}' with these options does not train on validation samples, "
@@ -128,10 +141,11 @@ class AbstractMethod(ABC):
             budget = replace(budget, loss=budget.loss / unit)
         run = Run(problem, budget, tell)
         run.validation, run.training_part = validation, training_part
-        run.given, run.earlier = start, earlier
+        run.robust = promised(problem, self.robust_radius, self.robust_norm, solver)
+        run.given, run.earlier = run.settled(start), earlier
         if models is not None:
             run.models = models
-        for network in (problem.constant_network(), start):
+        for network in (problem.constant_network(), run.given):
             if network is not None:
                 run.offer(network, "start")
         phases = self.phases(run, solver)
@@ -170,12 +184,7 @@ def get_method(method: str | AbstractMethod) -> AbstractMethod:
     return METHODS[method]()
 
 
-def _asked(
-    problem: Problem[Any],
-    budget: Budget,
-    solver: str | AbstractSolver,
-    earlier: PreviousFit | None,
-) -> dict[str, str]:
+def _asked(problem: Problem[Any], budget: Budget, solver: str | AbstractSolver) -> dict[str, str]:
     """What a method has to take, in words."""
     shape, loss = problem.architecture, problem.loss
     refusal = loss.refusal(shape)
@@ -186,8 +195,6 @@ def _asked(
         asked["levels"] = (
             f"activation '{shape.activation_names}' with thresholds='{shape.thresholds}'"
         )
-    if earlier is not None:
-        asked["earlier"] = "further samples"
     if budget.nodes is not None:
         asked["nodes"] = "limits: nodes, which are for one program and its solver"
     if solver != "auto":

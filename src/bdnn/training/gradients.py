@@ -125,9 +125,9 @@ class Learn(Phase):
 
     def _take(self, run: Run[Any], network: Network, phase: str) -> None:
         """Take a network whatever its loss, where it keeps the constraints."""
-        network = projected(run.problem, network, self.rng)
-        if run.problem.is_feasible(network):
-            run.choose(network, phase)
+        kept = run.settled(projected(run.problem, network, self.rng))
+        if kept is not None and run.problem.is_feasible(kept):
+            run.choose(kept, phase)
 
 
 def _is_as_good(wider: Network, network: Network, judge: Problem[OutputLoss]) -> bool:

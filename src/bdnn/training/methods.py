@@ -23,7 +23,6 @@ from bdnn.training.phases.search import Adapt, Begin, Descend, Search
 from bdnn.training.phases.solve import Solve, program_size
 from bdnn.training.phases.widen import Choose, Widen
 from bdnn.training.phases.worst_case import DescendWorstCase
-from bdnn.training.robust import promised
 from bdnn.training.run import Run
 from bdnn.training.schedule import Share
 
@@ -38,28 +37,19 @@ class Exact(AbstractMethod):
         Exact reductions of the model, used where they are valid.
     eps : float
         Strictness margin of continuous weights, see :meth:`~bdnn.mip.NetworkModel.build`.
-    robust_radius : float, sequence of float or None
-        With a radius no first-layer activation of a training input changes for any perturbation
-        of that length: one for all, or one per distinct input. It is measured from scaled inputs
-        on their grid.
-    robust_norm : {"linf", "l1", "l2"}
-        Of these perturbations; ``l2`` needs a solver of second-order cones, as all but CP-SAT are.
     """
 
     reductions: Reductions = field(default_factory=Reductions)
     eps: float = DEFAULT_EPS
-    robust_radius: float | Sequence[float] | None = None
-    robust_norm: str = "linf"
 
     name: ClassVar[str] = "exact"
     handles: ClassVar[frozenset[str]] = frozenset(
-        {"classes", "numbers", "guarantees", "levels", "earlier", "nodes", "solver", "balls"}
+        {"classes", "numbers", "guarantees", "levels", "nodes", "solver"}
     )
 
     def phases(self, run: Run[Any], solver: str | AbstractSolver) -> Sequence[Phase]:
         """The program, from the network of fewer samples if there is one."""
-        robust = promised(run, self.robust_radius, self.robust_norm, solver)
-        solve = Solve(solver, self.reductions, self.eps, robust, share=run.schedule.solve)
+        solve = Solve(solver, self.reductions, self.eps, share=run.schedule.solve)
         if run.problem.loss.family == "numbers":
             return [FreeBounds(share=run.schedule.free_bounds), solve]
         return [Adapt(share=run.schedule.adapt), solve, Choose()]
@@ -101,9 +91,7 @@ class Descent(AbstractMethod):
     kicks: int | None = None
 
     name: ClassVar[str] = "descent"
-    handles: ClassVar[frozenset[str]] = frozenset(
-        {"classes", "numbers", "guarantees", "levels", "earlier"}
-    )
+    handles: ClassVar[frozenset[str]] = frozenset({"classes", "numbers", "guarantees", "levels"})
 
     @property
     def refits(self) -> bool:
@@ -133,7 +121,7 @@ class Descent(AbstractMethod):
             bounds,
             Begin(search, share=share),
             Descend(search, share=share),
-            Choose() if run.problem.terms else Widen(search),
+            Widen(search) if run.is_free else Choose(),
         ]
 
 
@@ -153,37 +141,28 @@ class Auto(Descent):
         Exact reductions of the program.
     eps : float
         Strictness margin of continuous weights in the program.
-    robust_radius, robust_norm
-        See :class:`Exact`.
     """
 
     reductions: Reductions = field(default_factory=Reductions)
     eps: float = DEFAULT_EPS
-    robust_radius: float | Sequence[float] | None = None
-    robust_norm: str = "linf"
 
     name: ClassVar[str] = "auto"
-    handles: ClassVar[frozenset[str]] = Descent.handles | {"nodes", "solver", "balls"}
+    handles: ClassVar[frozenset[str]] = Descent.handles | {"nodes", "solver"}
 
     def phases(self, run: Run[Any], solver: str | AbstractSolver) -> Sequence[Phase]:
         """Search and program of what the loss is about, with bounds around them."""
-        robust = promised(run, self.robust_radius, self.robust_norm, solver)
         solve = Solve(
-            solver,
-            self.reductions,
-            self.eps,
-            robust,
-            patience=self.patience,
-            share=run.schedule.solve,
+            solver, self.reductions, self.eps, patience=self.patience, share=run.schedule.solve
         )
         bounds = FreeBounds(share=run.schedule.free_bounds)
-        if robust is not None:
+        shape = run.problem.architecture
+        if run.robust is not None and run.problem.loss.family == "classes" and not shape.has_levels:
             alone = replace(solve, patience=None)
-            if not run.problem.architecture.hidden or run.earlier is not None:
-                return [bounds, alone]
+            if not shape.hidden or run.earlier is not None:
+                return [bounds, alone, Choose()]
             # The program alone would begin, and mostly end, with a constant network.
-            alternate = Alternate(solver, robust, eps=self.eps, share=run.schedule.alternate)
-            return [bounds, alternate, alone]
+            alternate = Alternate(solver, eps=self.eps, share=run.schedule.alternate)
+            return [bounds, alternate, alone, Choose()]
         lists = {
             "classes": self._of_classes,
             "numbers": self._of_numbers,
@@ -207,7 +186,7 @@ class Auto(Descent):
         if narrow is not None:
             phases.append(replace(narrow, when=lambda: search.is_compiled and search.wants_proof))
         phases.append(replace(solve, when=lambda: search.wants_proof))
-        if run.problem.terms:
+        if not run.is_free:
             return [*phases, Choose()]
         return [*phases, Widen(search, reserve=reserve, share=last)]
 

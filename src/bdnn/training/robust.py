@@ -7,54 +7,36 @@ intervals is one that no perturbation crosses, and there always is one below all
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from bdnn.errors import ModelError
 from bdnn.mip import Robust
 from bdnn.network.activation import FloatArray, weighted_sums
 from bdnn.network.network import Network
-from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
 from bdnn.program import Program
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import choose_solver, get_solver
-from bdnn.training.run import Run
 
 # Gaps must be wide enough to survive rounding, relative to the sums beside them.
 _SMALLEST_GAP = 1e-9
 
 
 def promised(
-    recorder: Run[OutputLoss],
+    problem: Problem[Any],
     radius: float | Sequence[float] | None,
     norm: str,
     solver: str | AbstractSolver,
 ) -> Robust | None:
-    """What perturbations must not change, None where nothing is asked.
-
-    Networks to start from that do not keep it get thresholds with which they do.
-    """
+    """What perturbations must not change, None where nothing is asked."""
     if radius is None:
         return None
-    problem = recorder.problem
     robust = Robust.create(radius, norm, len(problem.inputs))
     if not robust.radius.any():
         return None
-    if problem.architecture.has_levels:
-        raise ModelError(
-            f"activation '{problem.architecture.activation_names}' cannot be held within a radius, "
-            "which is about one threshold per unit: use activation 'step', or "
-            "Robust(loss='certified')."
-        )
     if norm == "l2":
         _check_cones(solver)
-    if recorder.network is not None and not robust.holds(recorder.network, problem.inputs).all():
-        recorder.withdraw()
-    if recorder.given is not None:
-        recorder.given = settled(recorder.given, robust, problem.inputs)
-    for start in (settled(problem.constant_network(), robust, problem.inputs), recorder.given):
-        if start is not None:
-            recorder.offer(start, "start")
     return robust
 
 
@@ -67,16 +49,24 @@ def settled(network: Network, robust: Robust, inputs: FloatArray) -> Network | N
     if robust.holds(network, inputs).all():
         return network
     shape = network.architecture
-    W, t = network.weights[0], network.step_thresholds[0]
+    W, t = network.weights[0], network.thresholds[0]
     sums = weighted_sums(inputs, W)
     reach = robust.radius[:, None] * robust.dual_norms(W)
-    low, high = (sums - reach).T, (sums + reach).T
-    if shape.thresholds == "neuron":
-        t = _nearest_gaps(low, high, t)
-    elif shape.thresholds == "layer":
-        t = np.broadcast_to(_nearest_gaps(low.reshape(1, -1), high.reshape(1, -1), t[:1]), t.shape)
+    # Thresholds at fixed distances move together: none of them may lie in an interval.
+    is_fixed = shape.activation_of(0).thresholds is not None
+    span = t - t[:, :1] if is_fixed else np.zeros((len(t), 1))
+    low, high = (
+        (ends.T[:, None] - span[:, :, None]).reshape(len(t), -1)
+        for ends in (sums - reach, sums + reach)
+    )
+    moving = t[:, :1] if is_fixed else t
+    if shape.thresholds == "layer":
+        low, high, moving = low.reshape(1, -1), high.reshape(1, -1), moving[:1]
+    if shape.thresholds != "zero":
+        gaps = np.stack([_nearest_gaps(low, high, level) for level in moving.T], axis=1)
+        t = np.broadcast_to(np.sort(gaps, axis=1) + span, t.shape)
     elif shape.weights[0].zero:
-        is_crossed = ((low < 0) & (high >= 0)).any(axis=1, keepdims=True)
+        is_crossed = ((low < t[:, :1]) & (high >= t[:, :1])).any(axis=1, keepdims=True)
         W = np.where(is_crossed, 0.0, W)
     moved = Network(shape, (W, *network.weights[1:]), (t, *network.thresholds[1:]))
     return moved if robust.holds(moved, inputs).all() else None

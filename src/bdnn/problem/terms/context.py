@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -161,8 +161,6 @@ class Context:
 @dataclass(frozen=True, eq=False)
 class AbstractConstraint(ABC):
     """A demand on the trained network; a frozen record, so that it can be part of a parameter."""
-
-    is_about_samples: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

@@ -39,7 +39,6 @@ class DemographicParity(AbstractConstraint):
     eps: float
     label: Any = None
 
-    is_about_samples: ClassVar[bool] = True
     only_own: ClassVar[bool] = False
 
     def resolve(self, context: Context) -> list[AbstractTerm]:

@@ -198,8 +198,6 @@ class LinearRows(AbstractConstraint):
 
     function: Callable[[Variables], Rows | Sequence[Rows]]
 
-    is_about_samples: ClassVar[bool] = True
-
     def resolve(self, context: Context) -> list[AbstractTerm]:
         """Call the function and look at what it returns."""
         if not callable(self.function):

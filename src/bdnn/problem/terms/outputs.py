@@ -157,8 +157,6 @@ class MustClassify(AbstractConstraint):
 
     samples: Sequence[int] | NDArray[np.integer]
 
-    is_about_samples: ClassVar[bool] = True
-
     def resolve(self, context: Context) -> list[AbstractTerm]:
         """Fix the outputs of the samples."""
         rows = context.samples(self.samples, self.name)

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from bdnn.clock import Slot
-from bdnn.mip import DEFAULT_EPS, Robust
+from bdnn.mip import DEFAULT_EPS
 from bdnn.network.activation import BoolArray
 from bdnn.network.network import Network
 from bdnn.parallel import run_tasks
@@ -48,14 +48,11 @@ class Alternate(Phase):
     Parameters
     ----------
     solver : str or AbstractSolver
-    robust : Robust or None
-        Balls around the inputs in which first-layer activations must hold.
     starts, start, subproblems, units, samples, eps, paper
         See :class:`~bdnn.training.LocalSearch`.
     """
 
     solver: str | AbstractSolver = "auto"
-    robust: Robust | None = None
     starts: int = 4
     start: LocalStart = "random"
     subproblems: Subproblems = "auto"
@@ -70,7 +67,7 @@ class Alternate(Phase):
         """Offer what the starts find, and say why that ended."""
         problem, budget = run.problem, run.budget
         threads = 1 if self.starts > 1 else budget.threads
-        halves = Halves(problem, self.robust)
+        halves = Halves(problem, run.robust)
         programs = HalfPrograms(halves, self.solver, threads, budget.seed, self.eps)
         # Under terms a solver reads the whole program again and again.
         most = run.schedule.reread_per_second * slot.remaining if problem.terms else math.inf
@@ -245,14 +242,14 @@ class _Starts:
             network = draw_network(problem, rng)
         else:
             # With inputs on both sides of most units.
-            robust = self.phase.robust
+            robust = self.run.robust
             firm = None if robust is None else robust_start(problem, robust, rng)
             network = firm or random_start(problem, rng)
         return with_allowed_weights(problem, network, rng) if problem.terms else network
 
     def _order(self, network: Network) -> tuple[int, int]:
         """H1 first; after H2 where units that cut no ball are the better part of a start."""
-        if self.phase.robust is None or self.phase.paper:
+        if self.run.robust is None or self.phase.paper:
             return 1, 2
         on = network.activations(self.problem.inputs)[0]
         return (2, 1) if (on != on[0]).any() else (1, 2)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, get_args
 
@@ -20,7 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from bdnn.clock import Slot
 from bdnn.errors import ModelError
-from bdnn.mip import DEFAULT_EPS, Robust
+from bdnn.mip import DEFAULT_EPS
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.program import IndexArray
@@ -33,13 +32,17 @@ from bdnn.training.paper.clusters import BatchKind, Partition, Sampler, SplitKin
 from bdnn.training.paper.construction import construct
 from bdnn.training.paper.epoch import Candidate, EpochProblem, EpochSolution, EpochSolver
 from bdnn.training.paper.polish import Judge, Judgement, is_learnt, learnt, polish
-from bdnn.training.robust import promised, settled
+from bdnn.training.robust import settled
 from bdnn.training.run import Run
 
 
 @dataclass(frozen=True)
 class DataSplitting(AbstractMethod):
     """Train on batches whose clusters share their activations, and split clusters as they fail.
+
+    A radius holds for the inputs of the batch that the network comes from. A batch that is all the
+    data makes that a promise for all inputs; otherwise the result's message says for how many
+    inputs it holds.
 
     Parameters
     ----------
@@ -69,14 +72,6 @@ class DataSplitting(AbstractMethod):
     paper : bool
         The paper's setting: k-means, one random batch per epoch, the first cut after the first
         epoch, no polish.
-    robust_radius : float, sequence of float or None
-        With a radius no first-layer activation of an input of the batch that the network comes from
-        changes for any perturbation of that length: one for all, or one per distinct input of the
-        problem. A batch that is all the data makes that a promise for all inputs; otherwise the
-        result's message says for how many inputs it holds. It is measured from scaled inputs on
-        their grid.
-    robust_norm : {"linf", "l1", "l2"}
-        Of these perturbations; ``l2`` needs a solver of second-order cones.
     """
 
     epochs: int = 20
@@ -90,11 +85,9 @@ class DataSplitting(AbstractMethod):
     refit: bool = True
     eps: float = DEFAULT_EPS
     paper: bool = False
-    robust_radius: float | Sequence[float] | None = None
-    robust_norm: str = "linf"
 
     name: ClassVar[str] = "data_splitting"
-    handles: ClassVar[frozenset[str]] = frozenset({"classes", "solver", "balls"})
+    handles: ClassVar[frozenset[str]] = frozenset({"classes", "solver"})
 
     @property
     def refits(self) -> bool:
@@ -108,8 +101,7 @@ class DataSplitting(AbstractMethod):
         if run.problem.terms:
             # A construction heeds no terms, so that the solver gets all of the time.
             method = replace(method, patience=math.inf)
-        robust = promised(run, self.robust_radius, self.robust_norm, solver)
-        split = _Splitting(run, method, solver, robust)
+        split = _Splitting(run, method, solver)
         if not method.polish:
             return [_Load(), _Epochs(split)]
         return [_Load(), _Epochs(split, share=run.schedule.epochs), _Polish(split)]
@@ -199,9 +191,8 @@ class _Splitting:
         run: Run[OutputLoss],
         method: DataSplitting,
         solver: str | AbstractSolver,
-        robust: Robust | None,
     ) -> None:
-        self.run, self.method, self.robust = run, method, robust
+        self.run, self.method, self.robust = run, method, run.robust
         self._is_cut = False
         self._pass_seconds = run.pass_seconds
         self.rng = np.random.default_rng(run.budget.seed)

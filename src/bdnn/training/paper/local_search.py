@@ -18,7 +18,7 @@ import numpy as np
 
 from bdnn.clock import Slot
 from bdnn.errors import ModelError
-from bdnn.mip import DEFAULT_EPS, Robust
+from bdnn.mip import DEFAULT_EPS
 from bdnn.problem.samples import Samples
 from bdnn.problem.terms.context import is_whole
 from bdnn.search.margin import widen_margin
@@ -27,9 +27,8 @@ from bdnn.training.base import AbstractMethod
 from bdnn.training.driver import Phase
 from bdnn.training.limits import is_number
 from bdnn.training.paper.alternation import Alternate, LocalStart, Subproblems
-from bdnn.training.paper.halves import Freed, Halves
+from bdnn.training.paper.halves import Freed
 from bdnn.training.phases.widen import Choose
-from bdnn.training.robust import promised
 from bdnn.training.run import Run
 from bdnn.training.schedule import Share
 
@@ -59,12 +58,6 @@ class LocalSearch(AbstractMethod):
     paper : bool
         Algorithm 1 as the paper states it: one start with every value of the fixed part drawn at
         random, subproblems by a solver, no polish.
-    robust_radius : float, sequence of float or None
-        With a radius no first-layer activation of a training input changes for any perturbation
-        of that length: one for all, or one per distinct input. It is measured from scaled inputs
-        on their grid.
-    robust_norm : {"linf", "l1", "l2"}
-        Of these perturbations; ``l2`` needs a solver of second-order cones.
     """
 
     starts: int = 4
@@ -75,11 +68,9 @@ class LocalSearch(AbstractMethod):
     polish: bool = True
     eps: float = DEFAULT_EPS
     paper: bool = False
-    robust_radius: float | Sequence[float] | None = None
-    robust_norm: str = "linf"
 
     name: ClassVar[str] = "local_search"
-    handles: ClassVar[frozenset[str]] = frozenset({"classes", "solver", "balls"})
+    handles: ClassVar[frozenset[str]] = frozenset({"classes", "solver"})
 
     def phases(self, run: Run[Any], solver: str | AbstractSolver) -> list[Phase]:
         """All starts, and wider margins for the best network."""
@@ -90,7 +81,6 @@ class LocalSearch(AbstractMethod):
         _check_numbers("samples", self.samples, len(run.problem.inputs), "distinct inputs")
         alternate = Alternate(
             solver,
-            promised(run, self.robust_radius, self.robust_norm, solver),
             starts=method.starts,
             start=method.start,
             subproblems=method.subproblems,
@@ -100,8 +90,8 @@ class LocalSearch(AbstractMethod):
             paper=method.paper,
             share=run.schedule.local if method.polish else Share(),
         )
-        widen = _Widen(alternate.robust, share=run.schedule.local_widen)
-        return [alternate, *([widen] if method.polish else []), Choose()]
+        widen = [_Widen(share=run.schedule.local_widen)] if method.polish else []
+        return [alternate, *widen, Choose()]
 
     def _settled(self) -> LocalSearch:
         method = replace(self, units=_plain(self.units), samples=_plain(self.samples))
@@ -156,8 +146,6 @@ class LocalSearch(AbstractMethod):
 class _Widen(Phase):
     """Give the best network wider margins at the same loss."""
 
-    robust: Robust | None
-
     name: ClassVar[str] = "margin"
     is_final: ClassVar[bool] = True
 
@@ -167,11 +155,8 @@ class _Widen(Phase):
     def execute(self, run: Run[Any], slot: Slot) -> None:
         assert run.network is not None
         run.mark(self.name)
-        halves = Halves(run.problem, self.robust)
         wider = widen_margin(run.problem, run.network, slot=slot, seed=run.budget.seed)
-        wider = halves.settled(wider)
-        if halves.holds(wider):
-            run.offer(wider, self.name, or_equal=True)
+        run.offer(wider, self.name, or_equal=True)
 
 
 def _plain(freed: Freed) -> Freed:

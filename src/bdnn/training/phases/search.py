@@ -118,7 +118,7 @@ class Search:
     @property
     def widens(self) -> bool:
         """Whether later objectives follow, whose moves know no constraints."""
-        return len(self.objective.order) > 1 and not self.problem.terms
+        return len(self.objective.order) > 1 and self.run.is_free
 
     def keep(self, network: Network) -> None:
         """Take note of a network that could be returned."""
@@ -339,7 +339,8 @@ class Adapt(Phase):
 
     def applies(self, run: Run[Any]) -> bool:
         """Tell whether there was a run on some of the samples."""
-        return run.earlier is not None and not run.problem.terms
+        is_plain = run.problem.loss.family == "classes" and not run.problem.terms
+        return run.earlier is not None and is_plain
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
         """Descend from the earlier network."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from bdnn.bounds.lattice import solver_bound
 from bdnn.clock import Slot
-from bdnn.mip import DEFAULT_EPS, NetworkModel, Reductions, Robust
+from bdnn.mip import DEFAULT_EPS, NetworkModel, Reductions
 from bdnn.mip.freedom import free_units
 from bdnn.mip.repair import explain_conflict, repair
 from bdnn.network.activation import FloatArray
@@ -58,8 +58,6 @@ class Solve(Phase):
     reductions : Reductions
     eps : float
         Strictness margin of continuous weights.
-    robust : Robust or None
-        Balls around the inputs in which no first-layer activation may change.
     patience : float or None
         Seconds without a better loss or bound after which to give up, where a search came before;
         then moves within a part of the network come before the whole program, too.
@@ -70,7 +68,6 @@ class Solve(Phase):
     solver: str | AbstractSolver
     reductions: Reductions = field(default_factory=Reductions)
     eps: float = DEFAULT_EPS
-    robust: Robust | None = None
     patience: float | None = None
     when: Callable[[], bool] = lambda: True
 
@@ -110,10 +107,8 @@ class Solve(Phase):
 class Solving:
     """A run's problem as a program with a solver."""
 
-    def __init__(
-        self, run: Run[Any], model: Any, engine: AbstractSolver, robust: Robust | None
-    ) -> None:
-        self.run, self.model, self.engine, self.robust = run, model, engine, robust
+    def __init__(self, run: Run[Any], model: Any, engine: AbstractSolver) -> None:
+        self.run, self.model, self.engine = run, model, engine
         self.message = ""
         self._seen: list[Network] = []
 
@@ -127,7 +122,7 @@ class Solving:
         model = _build(run, phase, engine)
         engine = engine or choose_solver(model.program, "auto", **options)
         engine.check_supports(model.program)
-        return cls(run, model, engine, phase.robust)
+        return cls(run, model, engine)
 
     @property
     def has_tangents(self) -> bool:
@@ -140,7 +135,7 @@ class Solving:
         origin = f"solver {self.engine.name}"
         if self.has_tangents:
             origin += " with tangents"
-        if self.robust is not None:
+        if self.run.robust is not None:
             origin += ", for activations that hold within the radius"
         if self.run.problem.constraints:
             origin += ", for networks that keep the constraints"
@@ -271,17 +266,12 @@ class Solving:
         if problem.loss.family == "numbers":
             network = refit(problem, network)
             self._seen.append(network)
-        self._offer(network, phase)
+        self.run.offer(network, phase)
         claimed += 1e-6 * max(1.0, abs(claimed))
         if problem.loss.family == "classes" and problem.objective(network) > claimed:
             repaired = repair(self.model, solution)
             if repaired is not None:
-                self._offer(repaired, "repair")
-
-    def _offer(self, network: Network, phase: str) -> None:
-        """Offer a network, unless a perturbation changes what it must not change."""
-        if self.robust is None or self.robust.holds(network, self.run.problem.inputs).all():
-            self.run.offer(network, phase)
+                self.run.offer(repaired, "repair")
 
     def _conclude(self, outcome: SolveResult) -> None:
         """Take over the solver's last solution and bound; say so if they do not fit together."""
@@ -309,13 +299,13 @@ def _build(run: Run[Any], phase: Solve, engine: AbstractSolver | None) -> Any:
     problem, loss = run.problem, run.problem.loss
     if loss.family == "classes" and not problem.terms:
         return run.models.build(
-            problem, reductions=phase.reductions, eps=phase.eps, robust=phase.robust
+            problem, reductions=phase.reductions, eps=phase.eps, robust=run.robust
         )
     takes_squares = engine is not None and Feature.QUADRATIC_OBJECTIVE in engine.features
     return NetworkModel.build(
         problem,
         reductions=phase.reductions,
         eps=phase.eps,
-        robust=phase.robust,
+        robust=run.robust,
         tangents=loss.kind == "squared" and not takes_squares,
     )

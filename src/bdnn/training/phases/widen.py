@@ -30,7 +30,7 @@ class Widen(Phase):
     def applies(self, run: Run[Any]) -> bool:
         """Tell whether anything follows the loss, and there are moves for it."""
         wants = run.validation is not None or self.search.widens or not self.search.is_led_by_loss
-        return wants and self.search.is_compiled and not run.problem.terms
+        return wants and self.search.is_compiled and run.is_free
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
         """Widen or choose."""
