@@ -309,7 +309,9 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         budget = self._budget()
         if old is not None and (not isinstance(old, tuple | list) or len(old) != 2):
             raise DataError("old must be the pair (X, y) of the samples trained on: give both.")
-        given = None if old is None else self._further(*old, None, budget.seed)
+        given = None
+        if old is not None:
+            given = self._further(*old, None, budget.seed, class_weight=self.class_weight)
         known = recalled(self._memory, given, self._certificate.get("data", {}))
         known = known if self.robust is None else self.robust.put_on(known)
         further = self._further(X, y, sample_weight, budget.seed, radius, must, groups)
@@ -460,8 +462,12 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         radius: ArrayLike | None = None,
         must: ArrayLike | None = None,
         groups: ArrayLike | None = None,
+        class_weight: Mapping[Any, float] | str | None = None,
     ) -> LabelledSamples:
-        """Samples for the fitted model, of which the same share is held out."""
+        """Samples for the fitted model, of which the same share is held out.
+
+        Weights of classes are those of all samples together.
+        """
         values = self._values(X)
         labels = known_labels(y, len(values), self.classes_)
         samples = LabelledSamples.create(
@@ -469,7 +475,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
             labels,
             self.classes_,
             sample_weight,
-            class_weight=self.class_weight,
+            class_weight=class_weight,
             radius=radius,
             must=must,
             groups=groups,

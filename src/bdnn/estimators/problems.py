@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
+from typing import Any
 
 import numpy as np
 
 from bdnn.constraints import AbstractConstraint, DemographicParity, MustClassify
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError
-from bdnn.estimators.robust import Robust
+from bdnn.estimators.robust import Robust, seen
 from bdnn.estimators.samples import LabelledSamples, Problems
+from bdnn.network.activation import BoolArray
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import constrain, led_by
+from bdnn.problem.create import classification, constrain, led_by
+from bdnn.problem.problem import Problem
 from bdnn.problem.samples import Samples
 from bdnn.problem.terms.context import Context, sequence
 from bdnn.training.base import AbstractMethod
@@ -31,35 +33,52 @@ def make_problems(
     seed: int,
 ) -> tuple[AbstractMethod, Problems]:
     """What to train on, and the method that can do it."""
-    inputs = encoder.transform(samples.values)
-    if robust is None:
-        found = samples.problems(partial(samples.problem, architecture, inputs))
-    else:
-        make = partial(robust.problem, samples, architecture, encoder, inputs, seed)
-        found = samples.problems(make)
+
+    def make(part: BoolArray) -> Problem[Any]:
+        if robust is not None and robust.loss == "certified":
+            return robust.certified_problem(samples, architecture, encoder, part)
+        inputs, rows, weight = seen(robust, samples, encoder, part, seed)
+        return classification(architecture, inputs, samples.labels[rows], weight)
+
+    found = samples.problems(make)
+    if robust is not None:
         method = robust.with_radii(method, found.problem, samples)
     if isinstance(method, LocalSearch):
         method = method.for_rows(found.problem.samples)
     if samples.must is not None and samples.must.any():
         constraints = [*constraints, MustClassify(np.flatnonzero(samples.must))]
+    return method, constrained(found, samples, architecture, encoder, robust, constraints)
+
+
+def constrained(
+    problems: Problems,
+    samples: LabelledSamples,
+    architecture: Architecture,
+    encoder: Encoder,
+    robust: Robust | None,
+    constraints: Sequence[AbstractConstraint],
+) -> Problems:
+    """Put constraints on what is trained on, which speak of the samples as they are."""
     if not constraints:
-        return method, found
-    problem, lines = found.problem, found.problem.samples.line
+        return problems
+    problem, lines = problems.problem, problems.problem.samples.line
     if robust is not None and robust.loss == "average":
         # The loss counts moved copies; what is asked of samples is about the true ones.
+        inputs = encoder.transform(samples.values)
         true = Samples.merge(inputs, samples.weight_in(samples.counted))
         problem, lines = led_by(problem, true), true.line
+    is_number = samples.labels.ndim > 1
     context = Context(
         architecture,
         encoder.feature_names,
-        tuple(samples.classes.tolist()),
+        tuple(range(architecture.n_outputs) if is_number else samples.classes.tolist()),
         samples.values,
-        samples.labels,
+        np.zeros(len(lines), dtype=np.intp) if is_number else samples.labels,
         lines,
         samples.groups,
         problem.samples.n_lines,
     )
-    return method, found._replace(problem=constrain(problem, constraints, context))
+    return problems._replace(problem=constrain(problem, constraints, context))
 
 
 def check_constraints(constraints: object) -> tuple[AbstractConstraint, ...]:

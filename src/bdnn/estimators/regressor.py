@@ -16,18 +16,23 @@ from bdnn.constraints import AbstractConstraint
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError
 from bdnn.estimators.base import BDNNEstimator, warn_if_stopped
-from bdnn.estimators.problems import check_constraints
-from bdnn.estimators.validation import check_features, check_targets, check_weights
+from bdnn.estimators.incremental import Memory, check_same_shape, recalled
+from bdnn.estimators.problems import check_constraints, constrained
+from bdnn.estimators.robust import Robust, seen, with_radii
+from bdnn.estimators.samples import LabelledSamples
+from bdnn.estimators.validation import check_features, check_targets
 from bdnn.model import Model, TargetScaler
-from bdnn.network.activation import Activation, FloatArray
+from bdnn.model_file import ModelRecord
+from bdnn.network.activation import Activation, BoolArray, FloatArray
 from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.network.network import Network
-from bdnn.problem.create import constrain, regression
-from bdnn.problem.terms.context import Context
+from bdnn.problem.create import regression
+from bdnn.problem.problem import Problem
+from bdnn.search.embedding import embed
 from bdnn.selection.smoothing import smoothed
 from bdnn.solvers.base import AbstractSolver
 from bdnn.training.base import AbstractMethod, get_method
-from bdnn.training.limits import Limits, is_number
+from bdnn.training.limits import Budget, Limits, is_number
 from bdnn.training.result import Progress
 
 # What predicts new samples best, measured by benchmarks/regression.py: how much of a target is
@@ -59,8 +64,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         Weight set of the hidden layers, the last layer being continuous; or one set per layer, the
         last one included. Sets as in :class:`~bdnn.BDNNClassifier`.
     thresholds : {"neuron", "layer", "zero"}, default "neuron"
-        Of hidden units; and the outputs' biases likewise. ``"layer"`` is for methods ``"exact"``
-        and ``"auto"``, which is a solver alone then.
+        Of hidden units; and the outputs' biases likewise.
     activation : str, Activation or sequence of these, default "step"
         Values of the hidden units, as in :class:`~bdnn.BDNNClassifier`. A search begins with steps,
         which other values can copy.
@@ -82,6 +86,12 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         Scaling of the inputs, part of the model.
     limits : Limits or None, default None
         When to stop, see :class:`bdnn.Limits`; None for a minute.
+    validation_fraction : float, default 0
+        Share of the samples that is kept aside to choose by, among the networks trained on the
+        others; the result counts these.
+    robust : Robust or None, default None
+        Balls around the training samples, see :class:`bdnn.Robust`: with ``loss="pattern"`` or
+        ``"average"``. A number has no class that could be certified.
     constraints : constraint or sequence of constraints, default ()
         What the weights must keep: :class:`~bdnn.constraints.Sparsity` without a price,
         :class:`~bdnn.constraints.Forbid` and :class:`~bdnn.constraints.FixedWeight`.
@@ -134,6 +144,8 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         solver: str | AbstractSolver = "auto",
         scale: str | None = "standard",
         limits: Limits | None = None,
+        validation_fraction: float = 0.0,
+        robust: Robust | None = None,
         constraints: AbstractConstraint | Sequence[AbstractConstraint] = (),
         start: Network | None = None,
         random_state: int | np.random.RandomState | None = None,
@@ -151,6 +163,8 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         self.solver = solver
         self.scale = scale
         self.limits = limits
+        self.validation_fraction = validation_fraction
+        self.robust = robust
         self.constraints = constraints
         self.start = start
         self.random_state = random_state
@@ -163,6 +177,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
+        radius: ArrayLike | None = None,
         feature_names: Sequence[str] | None = None,
         encoder: Encoder | None = None,
     ) -> Self:
@@ -173,6 +188,8 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         X : array of shape (n_samples, n_features)
         y : array of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array of shape (n_samples,), optional
+        radius : array of shape (n_samples,), optional
+            Of the ball around every sample, instead of the one of ``robust``.
         feature_names : sequence of str, optional
             Names for the model file where ``X`` has no column names.
         encoder : Encoder, optional
@@ -182,62 +199,153 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         -------
         self
         """
-        started = time.perf_counter()
-        values = check_features(self, X, reset=True)
-        targets = check_targets(y, len(values)).reshape(len(values), -1)
-        weight = check_weights(sample_weight, len(values))
-        architecture = self._architecture(values.shape[1], targets.shape[1])
-        method = get_method(self.method)
-        budget = self._budget()
-        self._check_numbers()
-        # Plain losses are what a proof is wanted of; predictions are better for a little less.
-        plain = method.name == "exact" or self.loss == "absolute"
-        total = float(len(values) if weight is None else weight.sum())
-        automatic = 0.0 if plain else min(_RIDGE, _RIDGE_SHARE * total)
-        self.ridge_ = automatic if isinstance(self.ridge, str) else float(self.ridge)
-        automatic = 0.0 if plain or len(values) > _MANY else _SMOOTHING
-        self.smoothing_ = automatic if isinstance(self.smoothing, str) else float(self.smoothing)
+        began = time.perf_counter()
+        values, budget = check_features(self, X, reset=True), self._budget()
+        samples = self._samples(values, y, sample_weight, radius, budget.seed)
+        architecture = self._architecture(values.shape[1], samples.labels.shape[1])
         encoder = Encoder.fit(
             values,
             self.scale,
             weights=architecture.weights[0],
-            sample_weight=weight,
+            sample_weight=samples.weight,
             unscaled=self._unscaled(feature_names, encoder),
         )
         scaler = TargetScaler.fit(
-            targets,
+            samples.labels,
             weights=architecture.weights[-1],
             width=architecture.widths[-2] * _span(architecture),
-            sample_weight=weight,
+            sample_weight=samples.weight,
         )
-        given = regression(
-            architecture,
-            encoder.transform(values),
-            scaler.transform(targets),
-            weight,
-            unit=scaler.unit,
-            kind=self.loss,
-            ridge=self.ridge_,
-            tolerance=budget.tolerance,
-        )
-        context = replace(Context.of_problem(given), names=encoder.feature_names)
-        given = constrain(given, check_constraints(self.constraints), context)
-        problem = given
+        budget = budget.after(time.perf_counter() - began)
+        return self._train(samples, architecture, encoder, scaler, self.start, budget)
+
+    def extend(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        radius: ArrayLike | None = None,
+    ) -> Self:
+        """Train with further samples, from the network at hand.
+
+        Encoder, scale of the targets and the shape of the network stay; ``result_`` is then about
+        all samples.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Further samples only; the estimator refers to the array it was fitted with.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight, radius : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        values, budget = self._values(X), self._budget()
+        if self._memory is None:
+            raise ModelError(
+                "a regressor that was read from a file does not hold the samples it was trained "
+                "on: fit a new one."
+            )
+        architecture = self._architecture(self.n_features_in_, self.n_outputs_)
+        kept = self._memory.architecture
+        check_same_shape(architecture, kept, self.scale, self.encoder_.scale)
+        known = recalled(self._memory, None, {})
+        samples = known.joined(self._samples(values, y, sample_weight, radius, budget.seed))
+        start = embed(self.network_, architecture)
+        assert self.model_.targets is not None
+        scaler = self.model_.targets
+        return self._train(samples, architecture, self.encoder_, scaler, start, budget)
+
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Train with samples that come in parts: the first are fitted, the others extend."""
+        if hasattr(self, "model_"):
+            return self.extend(X, y, sample_weight)
+        return self.fit(X, y, sample_weight)
+
+    def _samples(
+        self, values: FloatArray, y: Any, sample_weight: Any, radius: Any, seed: int
+    ) -> LabelledSamples:
+        """Samples with what is asked of each, some of them held out."""
+        targets = check_targets(y, len(values)).reshape(len(values), -1)
+        nothing = np.zeros(0)
+        samples = LabelledSamples.create(values, targets, nothing, sample_weight, radius=radius)
+        samples = with_radii(samples, self.robust)
+        if self.robust is not None and self.robust.loss == "certified":
+            raise ModelError(
+                "Robust(loss='certified') is about classes, which a regressor has none of: use "
+                "loss 'pattern' or 'average'."
+            )
+        return samples.split(self.validation_fraction, seed, counts_all=False)
+
+    def _train(
+        self,
+        samples: LabelledSamples,
+        architecture: Architecture,
+        encoder: Encoder,
+        scaler: TargetScaler,
+        start: Network | None,
+        budget: Budget,
+    ) -> Self:
+        """Make the problem, let the method train, and take over what it gives."""
+        started = time.perf_counter()
+        method = get_method(self.method)
+        self._check_numbers()
+        # Plain losses are what a proof is wanted of; predictions are better for a little less.
+        plain = method.name == "exact" or self.loss == "absolute"
+        total = float(samples.weight_in(samples.counted).sum())
+        automatic = 0.0 if plain else min(_RIDGE, _RIDGE_SHARE * total)
+        self.ridge_ = automatic if isinstance(self.ridge, str) else float(self.ridge)
+        automatic = 0.0 if plain or len(samples.values) > _MANY else _SMOOTHING
+        self.smoothing_ = automatic if isinstance(self.smoothing, str) else float(self.smoothing)
+
+        def make(part: BoolArray) -> Problem[Any]:
+            inputs, rows, weight = seen(self.robust, samples, encoder, part, budget.seed)
+            return regression(
+                architecture,
+                inputs,
+                scaler.transform(samples.labels)[rows],
+                weight,
+                unit=scaler.unit,
+                kind=self.loss,
+                ridge=self.ridge_,
+                tolerance=budget.tolerance,
+            )
+
+        problems = samples.problems(make)
+        if self.robust is not None:
+            method = self.robust.with_radii(method, problems.problem, samples)
+        asked = check_constraints(self.constraints)
+        problems = constrained(problems, samples, architecture, encoder, self.robust, asked)
+        problem = given = problems.problem
         if self.smoothing_:
             with threadpool_limits(budget.threads, "blas"):
                 problem = smoothed(given, self.smoothing_, np.random.default_rng(budget.seed))
         prepared = time.perf_counter() - started
         network, result = method.train(
             problem,
+            validation=problems.validation,
             budget=budget.after(prepared),
             solver=self.solver,
-            start=self.start,
+            start=start,
             on_progress=self.callback,
         )
         result = replace(result, error=given.error(network), seconds=result.seconds + prepared)
         self._take(Model(encoder, network, targets=scaler), result, {})
-        warn_if_stopped(result, stacklevel=3)
+        self._memory: Memory | None = Memory(samples, architecture)
+        warn_if_stopped(result, stacklevel=4)
         return self
+
+    @classmethod
+    def from_record(cls, record: ModelRecord) -> Self:
+        """Make a fitted regressor of what a model file holds."""
+        regressor = super().from_record(record)
+        regressor._memory = None
+        return regressor
 
     @property
     def n_outputs_(self) -> int:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError
@@ -15,7 +16,7 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.norms import check_norm, check_radius
 from bdnn.problem.problem import Problem
 from bdnn.training.base import AbstractMethod
-from bdnn.training.perturbed import average_problem, certified_problem
+from bdnn.training.perturbed import certified_problem, moved_copies
 
 RobustLoss = Literal["pattern", "certified", "average"]
 
@@ -67,26 +68,24 @@ class Robust:
         radius = float(samples.radius[0]) if same else samples.radius.tolist()
         return {"radius": radius, "norm": self.norm, "loss": self.loss}
 
-    def problem(
+    def certified_problem(
         self,
         samples: LabelledSamples,
         architecture: Architecture,
         encoder: Encoder,
-        inputs: FloatArray,
-        seed: int,
         part: BoolArray,
     ) -> Problem[Any]:
-        """The training problem of a part of the samples; perturbations are drawn by the seed."""
+        """The problem of what holds in all balls around a part of the samples."""
         assert samples.radius is not None
-        X, labels, radius = samples.values, samples.labels, samples.radius
-        weight, norm = samples.weight_in(part), check_norm(self.norm)
-        if self.loss == "certified":
-            return certified_problem(architecture, encoder, X, labels, radius, norm, weight)
-        if self.loss == "average":
-            return average_problem(
-                architecture, encoder, X, labels, radius, norm, weight, seed=seed
-            )
-        return samples.problem(architecture, inputs, part)
+        return certified_problem(
+            architecture,
+            encoder,
+            samples.values,
+            samples.labels,
+            samples.radius,
+            check_norm(self.norm),
+            samples.weight_in(part),
+        )
 
     def with_radii(
         self, method: AbstractMethod, problem: Problem[Any], samples: LabelledSamples
@@ -99,6 +98,26 @@ class Robust:
         rows = problem.samples.rows  # samples without weight are no part of the problem
         np.maximum.at(radii, problem.samples.line[rows], samples.radius[rows])
         return replace(method, robust_radius=tuple(radii.tolist()), robust_norm=self.norm)
+
+
+class Seen(NamedTuple):
+    """What a loss sees of samples: inputs, which sample each is, and weights."""
+
+    inputs: FloatArray
+    rows: NDArray[np.intp]
+    weight: FloatArray
+
+
+def seen(
+    robust: Robust | None, samples: LabelledSamples, encoder: Encoder, part: BoolArray, seed: int
+) -> Seen:
+    """A part of the samples as they are, or moved copies of them, drawn by the seed."""
+    weight = samples.weight_in(part)
+    if robust is None or robust.loss != "average":
+        return Seen(encoder.transform(samples.values), np.arange(len(weight)), weight)
+    assert samples.radius is not None
+    norm = check_norm(robust.norm)
+    return Seen(*moved_copies(encoder, samples.values, samples.radius, norm, weight, seed=seed))
 
 
 def with_radii(samples: LabelledSamples, robust: object) -> LabelledSamples:
