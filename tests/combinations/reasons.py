@@ -71,12 +71,11 @@ OPEN: list[Reason] = [
         "leads of classes are bounded above a hidden layer, by scores",
     ),
     Reason(_MANY_VALUES, _PAPER, "written for one threshold a unit"),
-    Reason(("held-out rows",), ("term LinearRows",), "no choice among networks"),
     Reason(_CERTIFIED, (*_PAPER, "method gradients"), "no moves for balls"),
     Reason(
         _NUMBERS,
-        ("robust ", "rows", "held-out rows", "method gradients", *_PAPER, "term Monotone"),
-        "the regressor has only part of what the classifier has",
+        ("method gradients", *_PAPER),
+        "written for outputs that are on or off",
     ),
 ]
 

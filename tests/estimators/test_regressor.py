@@ -12,7 +12,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import cross_val_score
 
 import bdnn
-from bdnn import BDNNRegressor, Limits
+from bdnn import BDNNRegressor, Limits, Robust
 from bdnn.errors import (
     BDNNError,
     DataError,
@@ -132,7 +132,8 @@ def test_bad_targets_are_refused_in_one_sentence(y, message):
         ({"weights": ["ternary"]}, "one per layer"),
         ({"limits": 60}, "limits must be"),
         ({"n_jobs": 0}, "n_jobs must not be 0"),
-        ({"thresholds": "layer", "method": "descent"}, "thresholds='layer'"),
+        ({"robust": Robust(0.1)}, "is about classes"),
+        ({"validation_fraction": 1.0}, "validation_fraction must be"),
         ({"activation": "tanh"}, "activation must be"),
         ({"method": "exact", "solver": "cpsat"}, "'cpsat' cannot handle"),
         ({"start": "somewhere"}, "start must be a network"),
@@ -245,3 +246,42 @@ def test_rules_give_the_same_numbers():
 def test_errors_share_the_common_base():
     with pytest.raises(BDNNError):
         make(loss="none").fit(X, Y)
+
+
+def test_further_samples_are_trained_from_the_network_at_hand():
+    model = make(method="descent", smoothing=0, ridge=0).partial_fit(X[:40], Y[:40])
+    scaler, encoder, network = model.model_.targets, model.encoder_, model.network_
+    model.partial_fit(X[40:], Y[40:])
+    assert (model.model_.targets, model.encoder_) == (scaler, encoder)
+    assert model.score(X, Y) > 0.99
+    assert network.architecture == model.network_.architecture
+
+
+def test_what_cannot_be_added_is_refused(tmp_path):
+    mine = X[:40].copy()
+    model = make(method="descent").fit(mine, Y[:40])
+    model.save(tmp_path / "model.json")
+    with pytest.raises(ModelError, match="does not hold the samples"):
+        bdnn.load(tmp_path / "model.json").extend(X[40:], Y[40:])
+    with pytest.raises(ModelError, match="keeps the network"):
+        model.set_params(hidden=(5,)).extend(X[40:], Y[40:])
+    mine[0] += 1.0
+    with pytest.raises(DataError, match="as they were"):
+        model.set_params(hidden=(4,)).extend(X[40:], Y[40:])
+
+
+def test_held_out_samples_choose():
+    model = make(method="descent", validation_fraction=0.5).fit(X, Y)
+    assert model.result_.history[-1].phase == "validation"
+    assert model.score(X, Y) > 0.9
+
+
+@pytest.mark.parametrize("loss", ["pattern", "average"])
+def test_balls_around_samples(loss):
+    model = make(method="descent", robust=Robust(loss=loss)).fit(X, Y, radius=np.full(60, 0.01))
+    if loss == "average":
+        assert model.score(X, Y) > 0.8
+        return
+    network, inputs = model.network_, model.encoder_.transform(X)
+    gap = network.preactivations(inputs)[0] - network.step_thresholds[0]
+    assert (np.abs(gap) >= 0.01 * np.abs(network.weights[0]).sum(axis=1) - 1e-9).all()

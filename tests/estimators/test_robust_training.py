@@ -106,7 +106,6 @@ def test_settings_survive_the_model_file(data, tmp_path):
             {"robust": Robust(0.1, norm="l2"), "method": Exact(), "solver": "cpsat"},
             "'cpsat' cannot handle",
         ),
-        ({"robust": Robust(0.1, loss="pattern"), "method": "descent"}, "does not take activ"),
     ],
 )
 def test_bad_input_gets_one_sentence(data, options, sentence):

@@ -21,14 +21,14 @@ from sklearn.utils.validation import check_is_fitted
 from bdnn.constraints import AbstractConstraint
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import DataError, ModelError, ModelFileError
-from bdnn.estimators.problems import Robust, Task
-from bdnn.estimators.samples import Memory
+from bdnn.estimators.problems import Robust, Task, check_robust, check_same_shape
+from bdnn.estimators.samples import LabelledSamples, Memory, recalled
 from bdnn.estimators.validation import check_features
 from bdnn.export.c import CExport, export_c
 from bdnn.export.onnx import to_onnx
 from bdnn.export.rules import to_rules
 from bdnn.mip.model import GrowingModel
-from bdnn.model import Model
+from bdnn.model import Model, TargetScaler
 from bdnn.model_file import ModelRecord, write_model
 from bdnn.network.activation import Activation, FloatArray
 from bdnn.network.architecture import Architecture, WeightSet
@@ -69,6 +69,8 @@ class BDNNEstimator(BaseEstimator):  # type: ignore[misc]
     solver: str | AbstractSolver = "auto"
     scale: str | None = "auto"
     limits: Limits | None = None
+    validation_fraction: float = 0.0
+    robust: Robust | None = None
     constraints: AbstractConstraint | Sequence[AbstractConstraint] = ()
     start: Network | None = None
     random_state: int | np.random.RandomState | None = None
@@ -272,21 +274,53 @@ class BDNNEstimator(BaseEstimator):  # type: ignore[misc]
     @abstractmethod
     def _task(
         self,
-        samples: Any,
-        unscaled: Encoder,
+        samples: LabelledSamples,
         architecture: Architecture,
+        encoder: Encoder,
         method: AbstractMethod,
         budget: Budget,
+        targets: TargetScaler | None = None,
     ) -> Task:
-        """Make the encoder, the problem and what else the method is asked."""
+        """Make the problem and what else the method is asked; targets are scaled as before."""
 
-    def _fit(self, samples: Any, unscaled: Encoder, models: GrowingModel | None = None) -> Self:
+    def _counts_all(self, method: AbstractMethod, samples: LabelledSamples) -> bool:
+        """Whether the loss counts samples that are held out, too."""
+        del method, samples
+        return False
+
+    def _fit(
+        self, samples: LabelledSamples, unscaled: Encoder, models: GrowingModel | None = None
+    ) -> Self:
         """Train from nothing."""
         began = time.perf_counter()
         architecture = self._architecture(samples.values.shape[1], samples.n_outputs)
         method, budget = get_method(self.method), self._budget()
-        task = self._task(samples, unscaled, architecture, method, budget)
+        samples = check_robust(self.robust, samples)
+        labels = samples.labels if samples.labels.ndim == 1 else None
+        is_unit = self.scale == "auto" and self.robust is not None and labels is not None
+        encoder = Encoder.fit(
+            samples.values,
+            "standard" if is_unit else self.scale,
+            weights=architecture.weights[0],
+            sample_weight=samples.weight,
+            labels=labels,
+            unscaled=unscaled,
+        )
+        counts_all = self._counts_all(method, samples)
+        samples = samples.split(self.validation_fraction, budget.seed, counts_all=counts_all)
+        task = self._task(samples, architecture, encoder, method, budget)
         return self._train(task, budget, began, start=self.start, models=models)
+
+    def _recalled(
+        self, given: LabelledSamples | None = None
+    ) -> tuple[LabelledSamples, Architecture]:
+        """Samples of the last training and the shape of its network, which parameters must ask."""
+        memory = self._memory
+        kept = memory.architecture if memory else self.network_.architecture
+        architecture = self._architecture(self.n_features_in_, kept.n_outputs)
+        check_same_shape(architecture, kept, self.scale, self.encoder_.scale)
+        known = recalled(memory, given, self._certificate.get("data", {}))
+        return known if self.robust is None else check_robust(self.robust, known), architecture
 
     def _train(
         self,
@@ -294,7 +328,7 @@ class BDNNEstimator(BaseEstimator):  # type: ignore[misc]
         budget: Budget,
         began: float,
         *,
-        models: GrowingModel | None,
+        models: GrowingModel | None = None,
         **options: Any,
     ) -> Self:
         """Let the method train, and take over what it gives."""
@@ -313,9 +347,7 @@ class BDNNEstimator(BaseEstimator):  # type: ignore[misc]
         error = result.error if task.true_problem is None else task.true_problem.error(network)
         result = replace(result, error=error, seconds=result.seconds + prepared)
         model = Model(task.encoder, network, task.classes, task.targets)
-        memory = None
-        if task.samples is not None:
-            memory = Memory(task.samples, task.problem.architecture, models)
+        memory = Memory(task.samples, task.problem.architecture, models)
         self._take(model, result, task.certificate, memory)
         _warn_if_stopped(result)
         return self
@@ -327,10 +359,9 @@ class BDNNEstimator(BaseEstimator):  # type: ignore[misc]
         certificate: dict[str, Any],
         memory: Memory | None = None,
     ) -> None:
-        """Be fitted; the memory is for those who can go on with it."""
-        del memory
+        """Be fitted, and keep what further samples need; a file does not hold it."""
         self.model_, self.result_ = model, result
-        self._certificate = certificate
+        self._certificate, self._memory = certificate, memory
 
     def _values(self, X: ArrayLike) -> FloatArray:
         """Raw features for the fitted model."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -17,20 +17,20 @@ from bdnn.encoding.encoder import Encoder
 from bdnn.errors import DataError
 from bdnn.estimators.base import BDNNEstimator
 from bdnn.estimators.problems import (
-    Robust,
     Task,
+    certificate_of,
     check_constraints,
     check_robust,
-    check_same_shape,
-    classification_task,
     continued,
+    make_task,
 )
-from bdnn.estimators.samples import LabelledSamples, Memory, recalled
+from bdnn.estimators.samples import LabelledSamples, Memory
 from bdnn.estimators.validation import check_classes, check_features, check_labels, known_labels
 from bdnn.mip.model import GrowingModel
-from bdnn.model import Model
+from bdnn.model import Model, TargetScaler
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
+from bdnn.problem.create import classification
 from bdnn.search.embedding import embed
 from bdnn.training.base import AbstractMethod, get_method
 from bdnn.training.limits import Budget
@@ -133,8 +133,6 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
 
     ties: str = "score"
     class_weight: Mapping[Any, float] | str | None = None
-    validation_fraction: float = 0.0
-    robust: Robust | None = None
 
     def fit(
         self,
@@ -270,76 +268,53 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         """
         began = time.perf_counter()
         check_is_fitted(self, "model_")
-        method = get_method(self.method)
-        constraints = check_constraints(self.constraints)
-        architecture = self._architecture(self.n_features_in_, len(self.classes_))
-        kept = self._memory.architecture if self._memory else self.network_.architecture
-        check_same_shape(architecture, kept, self.scale, self.encoder_.scale)
-        budget = self._budget()
-        if old is not None and (not isinstance(old, tuple | list) or len(old) != 2):
-            raise DataError("old must be the pair (X, y) of the samples trained on: give both.")
-        given = None if old is None else self._further(*old, None, budget.seed)
-        known = recalled(self._memory, given, self._certificate.get("data", {}))
-        known = known if self.robust is None else check_robust(self.robust, known)
-        further = self._further(X, y, sample_weight, budget.seed, radius, must, groups)
+        budget, given = self._budget(), None
+        if old is not None:
+            if not isinstance(old, tuple | list) or len(old) != 2:
+                raise DataError("old must be the pair (X, y) of the samples trained on: give both.")
+            given = self._further(*old, None, budget.seed, class_weight=self.class_weight)
+        known, architecture = self._recalled(given)
+        rows = {"radius": radius, "must": must, "groups": groups}
+        further = self._further(X, y, sample_weight, budget.seed, **rows)
         samples = known.joined(further, self.class_weight)
-        inputs = self.encoder_.transform(samples.values)
-        task = classification_task(
-            samples,
-            architecture,
-            self.encoder_,
-            inputs,
-            method,
-            robust=self.robust,
-            constraints=constraints,
-            seed=budget.seed,
-        )
-        robust = None
-        if self.robust is not None and known.radius is not None:
-            robust = self.robust.describe(known.radius)
+        method = get_method(self.method)
+        task = self._task(samples, architecture, self.encoder_, method, budget)
+        robust = None if self.robust is None else self.robust.describe(known)
         earlier = PreviousFit(
-            known.problem(architecture, inputs[: len(known.values)], known.counted),
+            known.problem(architecture, task.inputs[: len(known.values)], known.counted),
             embed(self.network_, architecture),
             continued(self.result_.proof, task.problem, robust, self._certificate),
         )
         models = (self._memory and self._memory.models) or GrowingModel()
         return self._train(task, budget, began, earlier=earlier, models=models)
 
+    def _counts_all(self, method: AbstractMethod, samples: LabelledSamples) -> bool:
+        # Under constraints and for guarantees networks are compared, and not ways to train.
+        is_constrained = bool(check_constraints(self.constraints)) or samples.must is not None
+        is_plain = self.robust is None or self.robust.loss == "average"
+        return method.refits and is_plain and not is_constrained
+
     def _task(
         self,
         samples: LabelledSamples,
-        unscaled: Encoder,
         architecture: Architecture,
+        encoder: Encoder,
         method: AbstractMethod,
         budget: Budget,
+        targets: TargetScaler | None = None,
     ) -> Task:
-        """Make the encoder, and problems of all samples or without those held out."""
-        robust, constraints = self.robust, check_constraints(self.constraints)
-        samples = check_robust(robust, samples)
-        fixed_unit = self.scale == "auto" and robust is not None
-        encoder = Encoder.fit(
-            samples.values,
-            "standard" if fixed_unit else self.scale,
-            weights=architecture.weights[0],
-            sample_weight=samples.weight,
-            labels=samples.labels,
-            unscaled=unscaled,
-        )
-        # Under constraints and for guarantees networks are compared, and not ways to train.
-        is_constrained = bool(constraints) or samples.must is not None
-        is_plain = robust is None or robust.loss == "average"
-        counts_all = method.refits and is_plain and not is_constrained
-        samples = samples.split(self.validation_fraction, budget.seed, counts_all=counts_all)
-        return classification_task(
+        del targets
+        task = make_task(
             samples,
             architecture,
             encoder,
-            encoder.transform(samples.values),
             method,
-            robust=robust,
-            constraints=constraints,
+            lambda X, rows, weight: classification(architecture, X, samples.labels[rows], weight),
+            robust=self.robust,
+            constraints=check_constraints(self.constraints),
             seed=budget.seed,
         )
+        return replace(task, certificate=certificate_of(task, self.robust))
 
     def _take(
         self,
@@ -348,10 +323,8 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         certificate: dict[str, Any],
         memory: Memory | None = None,
     ) -> None:
-        """Be fitted, and keep what further samples need; a file does not hold it."""
-        super()._take(model, result, certificate)
+        super()._take(model, result, certificate, memory)
         self.classes_ = model.labels if memory is None else memory.samples.classes
-        self._memory = memory
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class labels of samples."""
@@ -376,28 +349,15 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         )
 
     def _further(
-        self,
-        X: ArrayLike,
-        y: ArrayLike,
-        sample_weight: ArrayLike | None,
-        seed: int,
-        radius: ArrayLike | None = None,
-        must: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None, seed: int, **given: Any
     ) -> LabelledSamples:
-        """Samples for the fitted model, of which the same share is held out."""
+        """Samples for the fitted model, of which the same share is held out.
+
+        Weights of classes are those of all samples together.
+        """
         values = self._values(X)
         labels = known_labels(y, len(values), self.classes_)
-        samples = LabelledSamples.create(
-            values,
-            labels,
-            self.classes_,
-            sample_weight,
-            class_weight=self.class_weight,
-            radius=radius,
-            must=must,
-            groups=groups,
-        )
+        samples = LabelledSamples.create(values, labels, self.classes_, sample_weight, **given)
         counts_all = get_method(self.method).refits
         return check_robust(self.robust, samples).split(
             self.validation_fraction, seed, counts_all=counts_all

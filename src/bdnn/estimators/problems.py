@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bdnn.constraints import AbstractConstraint, DemographicParity, MustClassify
 from bdnn.encoding.encoder import Encoder
@@ -25,7 +26,7 @@ from bdnn.problem.samples import Samples
 from bdnn.problem.terms.context import Context, sequence
 from bdnn.training.base import AbstractMethod
 from bdnn.training.paper.local_search import LocalSearch
-from bdnn.training.perturbed import average_problem, certified_problem
+from bdnn.training.perturbed import certified_problem, moved_copies
 
 RobustLoss = Literal["pattern", "certified", "average"]
 
@@ -59,11 +60,12 @@ class Robust:
         if self.radius is not None and check_radius(self.radius, name="robust: radius").ndim:
             raise ModelError("robust: radius must be one number, got several: give them to fit.")
 
-    def describe(self, radius: FloatArray) -> dict[str, Any]:
+    def describe(self, samples: LabelledSamples) -> dict[str, Any]:
         """What the certificate of a model file says: the radius of all, or one per row."""
-        is_one = bool((radius == radius[0]).all())
-        said = float(radius[0]) if is_one else radius.tolist()
-        return {"radius": said, "norm": self.norm, "loss": self.loss}
+        assert samples.radius is not None
+        same = bool((samples.radius == samples.radius[0]).all())
+        radius = float(samples.radius[0]) if same else samples.radius.tolist()
+        return {"radius": radius, "norm": self.norm, "loss": self.loss}
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,25 +76,29 @@ class Task:
     ----------
     encoder : Encoder
     method : AbstractMethod
+    samples : LabelledSamples
+        Kept for further ones.
+    inputs : array of shape (n_samples, n_inputs)
+        What the encoder makes of them.
     problem : Problem
         Samples that the loss counts.
     validation, training_part : Problem or None
         Those that are held out, and the problem without them where it holds them too.
-    samples : LabelledSamples or None
-        Kept for further ones.
     targets : TargetScaler or None
+        What the numbers of a regressor stand for.
     true_problem : Problem or None
         Whose error the result states, where the problem is not the user's own.
-    certificate : mapping
+    certificate : dict
         What a model file says of the training.
     """
 
     encoder: Encoder
     method: AbstractMethod
+    samples: LabelledSamples
+    inputs: FloatArray
     problem: Problem[Any]
     validation: Problem[Any] | None = None
     training_part: Problem[Any] | None = None
-    samples: LabelledSamples | None = None
     targets: TargetScaler | None = None
     true_problem: Problem[Any] | None = None
     certificate: dict[str, Any] = field(default_factory=dict)
@@ -100,32 +106,37 @@ class Task:
     @property
     def classes(self) -> tuple[Any, ...]:
         """Labels for the model, as plain values."""
-        found = () if self.samples is None else self.samples.classes
-        return tuple(c.item() if isinstance(c, np.generic) else c for c in found)
+        return tuple(c.item() if isinstance(c, np.generic) else c for c in self.samples.classes)
 
 
-def classification_task(
+#: The problem of inputs, given which sample each of them is and its weight.
+MakeProblem = Callable[[FloatArray, NDArray[np.intp], FloatArray], Problem[Any]]
+
+
+def make_task(
     samples: LabelledSamples,
     architecture: Architecture,
     encoder: Encoder,
-    inputs: FloatArray,
     method: AbstractMethod,
+    make: MakeProblem,
     *,
-    robust: Robust | None = None,
+    robust: Robust | None,
     constraints: Sequence[AbstractConstraint],
     seed: int,
 ) -> Task:
-    """What to train on, and the method that can do it; inputs are those of all samples."""
+    """What to train on, and the method that can do it; moved copies are drawn by the seed."""
+    inputs, is_labelled = encoder.transform(samples.values), samples.labels.ndim == 1
 
     def problem_of(part: BoolArray) -> Problem[Any]:
+        weight = samples.weight_in(part)
         if robust is None or robust.loss == "pattern":
-            return samples.problem(architecture, inputs, part)
+            return make(inputs, np.arange(len(weight)), weight)
         assert samples.radius is not None
-        weight, norm = samples.weight_in(part), check_norm(robust.norm)
-        balls = (samples.values, samples.labels, samples.radius)
+        X, radius, norm = samples.values, samples.radius, check_norm(robust.norm)
         if robust.loss == "certified":
-            return certified_problem(architecture, encoder, *balls, norm, weight)
-        return average_problem(architecture, encoder, *balls, norm, weight, seed=seed)
+            labels = samples.labels
+            return certified_problem(architecture, encoder, X, labels, radius, norm, weight)
+        return make(*moved_copies(encoder, X, radius, norm, weight, seed=seed))
 
     problem = problem_of(samples.counted)
     validation = training_part = None
@@ -150,22 +161,25 @@ def classification_task(
         context = Context(
             architecture,
             encoder.feature_names,
-            tuple(samples.classes.tolist()),
+            tuple(samples.classes.tolist() if is_labelled else range(architecture.n_outputs)),
             samples.values,
-            samples.labels,
+            samples.labels if is_labelled else np.zeros(len(lines), dtype=np.intp),
             lines,
             samples.groups,
             problem.samples.n_lines,
         )
         problem = constrain(problem, constraints, context)
-    certificate: dict[str, Any] = {"data": samples.describe()}
-    if robust is not None and samples.radius is not None:
-        certificate["robust"] = robust.describe(samples.radius)
-    if problem.terms:
-        certificate |= {"promises": claims(problem), **demands_of(problem)}
-    return Task(
-        encoder, method, problem, validation, training_part, samples, certificate=certificate
-    )
+    return Task(encoder, method, samples, inputs, problem, validation, training_part)
+
+
+def certificate_of(task: Task, robust: Robust | None) -> dict[str, Any]:
+    """What the file of a classifier says of its training."""
+    found: dict[str, Any] = {"data": task.samples.describe()}
+    if robust is not None:
+        found["robust"] = robust.describe(task.samples)
+    if task.problem.terms:
+        found |= {"promises": claims(task.problem), **demands_of(task.problem)}
+    return found
 
 
 def _with_radii(

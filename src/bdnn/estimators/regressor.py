@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -14,16 +15,16 @@ from threadpoolctl import threadpool_limits
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError
 from bdnn.estimators.base import BDNNEstimator
-from bdnn.estimators.problems import Task, check_constraints
-from bdnn.estimators.samples import MeasuredSamples
-from bdnn.estimators.validation import check_features, check_targets, check_weights
+from bdnn.estimators.problems import Task, check_constraints, check_robust, make_task
+from bdnn.estimators.samples import LabelledSamples
+from bdnn.estimators.validation import check_features, check_targets
 from bdnn.model import TargetScaler
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture, WeightSet
-from bdnn.problem.create import constrain, regression
-from bdnn.problem.terms.context import Context
+from bdnn.problem.create import regression
+from bdnn.search.embedding import embed
 from bdnn.selection.smoothing import smoothed
-from bdnn.training.base import AbstractMethod
+from bdnn.training.base import AbstractMethod, get_method
 from bdnn.training.limits import Budget, is_number
 
 # What predicts new samples best, measured by benchmarks/regression.py: how much of a target is
@@ -56,8 +57,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         Weight set of the hidden layers, the last layer being continuous; or one set per layer, the
         last one included. Sets as in :class:`~bdnn.BDNNClassifier`.
     thresholds : {"neuron", "layer", "zero"}, default "neuron"
-        Of hidden units; and the outputs' biases likewise. ``"layer"`` is for methods ``"exact"``
-        and ``"auto"``, which is a solver alone then.
+        Of hidden units; and the outputs' biases likewise.
     activation : str, Activation or sequence of these, default "step"
         Values of the hidden units, as in :class:`~bdnn.BDNNClassifier`. A search begins with steps,
         which other values can copy.
@@ -79,6 +79,12 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         Scaling of the inputs, part of the model.
     limits : Limits or None, default None
         When to stop, see :class:`bdnn.Limits`; None for a minute.
+    validation_fraction : float, default 0
+        Share of the samples that is kept aside to choose by, among the networks trained on the
+        others; the result counts these.
+    robust : Robust or None, default None
+        Balls around the training samples, see :class:`bdnn.Robust`: with ``loss="pattern"`` or
+        ``"average"``. A number has no class that could be certified.
     constraints : constraint or sequence of constraints, default ()
         What the weights must keep: :class:`~bdnn.constraints.Sparsity` without a price,
         :class:`~bdnn.constraints.Forbid` and :class:`~bdnn.constraints.FixedWeight`.
@@ -129,6 +135,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
+        radius: ArrayLike | None = None,
         feature_names: Sequence[str] | None = None,
         encoder: Encoder | None = None,
     ) -> Self:
@@ -139,6 +146,8 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         X : array of shape (n_samples, n_features)
         y : array of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array of shape (n_samples,), optional
+        radius : array of shape (n_samples,), optional
+            Of the ball around every sample, instead of the one of ``robust``.
         feature_names : sequence of str, optional
             Names for the model file where ``X`` has no column names.
         encoder : Encoder, optional
@@ -149,49 +158,110 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         self
         """
         values = check_features(self, X, reset=True)
-        targets = check_targets(y, len(values)).reshape(len(values), -1)
-        samples = MeasuredSamples(values, targets, check_weights(sample_weight, len(values)))
+        samples = self._samples(values, y, sample_weight, radius)
         return self._fit(samples, self._unscaled(feature_names, encoder))
+
+    def extend(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        radius: ArrayLike | None = None,
+    ) -> Self:
+        """Train with further samples, from the network at hand.
+
+        Encoder, scale of the targets and the shape of the network stay; ``result_`` is then about
+        all samples.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Further samples only; the estimator refers to the array it was fitted with.
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight, radius : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        began = time.perf_counter()
+        values, budget = self._values(X), self._budget()
+        if self._memory is None:
+            raise ModelError(
+                "a regressor that was read from a file does not hold the samples it was trained "
+                "on: fit a new one."
+            )
+        known, architecture = self._recalled()
+        further = check_robust(self.robust, self._samples(values, y, sample_weight, radius))
+        further = further.split(self.validation_fraction, budget.seed, counts_all=False)
+        task = self._task(
+            known.joined(further),
+            architecture,
+            self.encoder_,
+            get_method(self.method),
+            budget,
+            self.model_.targets,
+        )
+        return self._train(task, budget, began, start=embed(self.network_, architecture))
+
+    def partial_fit(
+        self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Train with samples that come in parts: the first are fitted, the others extend."""
+        if hasattr(self, "model_"):
+            return self.extend(X, y, sample_weight)
+        return self.fit(X, y, sample_weight)
+
+    def _samples(
+        self, values: FloatArray, y: Any, sample_weight: Any, radius: Any
+    ) -> LabelledSamples:
+        targets = check_targets(y, len(values)).reshape(len(values), -1)
+        return LabelledSamples.create(values, targets, np.zeros(0), sample_weight, radius=radius)
 
     def _task(
         self,
-        samples: MeasuredSamples,
-        unscaled: Encoder,
+        samples: LabelledSamples,
         architecture: Architecture,
+        encoder: Encoder,
         method: AbstractMethod,
         budget: Budget,
+        targets: TargetScaler | None = None,
     ) -> Task:
-        """Scale inputs and targets, and smooth these."""
+        """Scale the targets, and smooth them."""
         self._settle_numbers(samples, method)
-        encoder = Encoder.fit(
-            samples.values,
-            self.scale,
-            weights=architecture.weights[0],
-            sample_weight=samples.weight,
-            unscaled=unscaled,
-        )
-        scaler = TargetScaler.fit(
-            samples.targets,
+        scaler = targets or TargetScaler.fit(
+            samples.labels,
             weights=architecture.weights[-1],
             width=architecture.widths[-2] * _span(architecture),
             sample_weight=samples.weight,
         )
-        given = regression(
+        scaled = scaler.transform(samples.labels)
+        task = make_task(
+            samples,
             architecture,
-            encoder.transform(samples.values),
-            scaler.transform(samples.targets),
-            samples.weight,
-            unit=scaler.unit,
-            kind=self.loss,
-            ridge=self.ridge_,
-            tolerance=budget.tolerance,
+            encoder,
+            method,
+            lambda X, rows, weight: regression(
+                architecture,
+                X,
+                scaled[rows],
+                weight,
+                unit=scaler.unit,
+                kind=self.loss,
+                ridge=self.ridge_,
+                tolerance=budget.tolerance,
+            ),
+            robust=self.robust,
+            constraints=check_constraints(self.constraints),
+            seed=budget.seed,
         )
-        context = replace(Context.of_problem(given), names=encoder.feature_names)
-        given = problem = constrain(given, check_constraints(self.constraints), context)
-        if self.smoothing_:
-            with threadpool_limits(budget.threads, "blas"):
-                problem = smoothed(given, self.smoothing_, np.random.default_rng(budget.seed))
-        return Task(encoder, method, problem, targets=scaler, true_problem=given)
+        task = replace(task, targets=scaler, true_problem=task.problem)
+        if not self.smoothing_:
+            return task
+        with threadpool_limits(budget.threads, "blas"):
+            rng = np.random.default_rng(budget.seed)
+            return replace(task, problem=smoothed(task.problem, self.smoothing_, rng))
 
     @property
     def n_outputs_(self) -> int:
@@ -220,8 +290,8 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
             output="identity",
         )
 
-    def _settle_numbers(self, samples: MeasuredSamples, method: AbstractMethod) -> None:
-        """Refuse numbers out of range, and say what "auto" is."""
+    def _settle_numbers(self, samples: LabelledSamples, method: AbstractMethod) -> None:
+        """Refuse what makes no sense for numbers, and say what "auto" is."""
         for name, value, highest in (
             ("ridge", self.ridge, 1e15),
             ("smoothing", self.smoothing, 1.0),
@@ -236,13 +306,17 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
                 f"smoothing is for the squared loss, got {self.smoothing!r} with the absolute one: "
                 "leave it at 0 or 'auto'."
             )
+        if self.robust is not None and self.robust.loss == "certified":
+            raise ModelError(
+                "Robust(loss='certified') is about classes, which a regressor has none of: use "
+                "loss 'pattern' or 'average'."
+            )
         # Plain losses are what a proof is wanted of; predictions are better for a little less.
         plain = method.name == "exact" or self.loss == "absolute"
-        n_samples = len(samples.values)
-        total = float(n_samples if samples.weight is None else samples.weight.sum())
+        total = float(samples.weight_in(samples.counted).sum())
         automatic = 0.0 if plain else min(_RIDGE, _RIDGE_SHARE * total)
         self.ridge_ = automatic if isinstance(self.ridge, str) else float(self.ridge)
-        automatic = 0.0 if plain or n_samples > _MANY else _SMOOTHING
+        automatic = 0.0 if plain or len(samples.values) > _MANY else _SMOOTHING
         self.smoothing_ = automatic if isinstance(self.smoothing, str) else float(self.smoothing)
 
 

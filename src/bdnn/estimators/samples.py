@@ -25,31 +25,17 @@ from bdnn.training.limits import is_number
 
 
 @dataclass(frozen=True, eq=False)
-class MeasuredSamples:
-    """Samples that a regressor is trained on: raw values, a row of targets each, and weights."""
-
-    values: FloatArray
-    targets: FloatArray
-    weight: FloatArray | None
-
-    @property
-    def n_outputs(self) -> int:
-        """Number of targets."""
-        return int(self.targets.shape[1])
-
-
-@dataclass(frozen=True, eq=False)
 class LabelledSamples:
-    """Samples that a classifier is trained on. Build them with :meth:`create`.
+    """Samples that an estimator is trained on. Build them with :meth:`create`.
 
     Parameters
     ----------
     values : array of shape (n_samples, n_features)
         Raw; the user's own array where that needed no conversion.
-    labels : array of int
-        Index of every sample's class.
+    labels : array
+        Index of every sample's class; or targets, of shape (n_samples, n_outputs).
     classes : array
-        Labels in the order of the outputs.
+        Labels in the order of the outputs; empty for targets.
     own_weight, weight : array or None
         What the user gave, and together with the weights of classes.
     held_out : array of bool
@@ -63,7 +49,7 @@ class LabelledSamples:
     """
 
     values: FloatArray
-    labels: NDArray[np.intp]
+    labels: NDArray[Any]
     classes: NDArray[Any]
     own_weight: FloatArray | None
     weight: FloatArray | None
@@ -77,12 +63,12 @@ class LabelledSamples:
     def create(
         cls,
         values: FloatArray,
-        labels: NDArray[np.intp],
+        labels: NDArray[Any],
         classes: NDArray[Any],
         sample_weight: ArrayLike | None,
         *,
-        class_weight: Mapping[Any, float] | str | None,
-        fewest_classes: int = 1,
+        class_weight: Mapping[Any, float] | str | None = None,
+        fewest_classes: int = 0,
         radius: ArrayLike | None = None,
         must: ArrayLike | None = None,
         groups: ArrayLike | None = None,
@@ -121,15 +107,16 @@ class LabelledSamples:
             )
         held_out = np.zeros(len(self.labels), dtype=bool)
         rng = np.random.default_rng(seed)
-        for label in np.unique(self.labels) if share else ():
-            members = rng.permutation(np.flatnonzero(self.labels == label))
+        strata = self.labels if self.labels.ndim == 1 else np.zeros(len(self.labels))
+        for label in np.unique(strata) if share else ():
+            members = rng.permutation(np.flatnonzero(strata == label))
             held_out[members[: int(share * len(members))]] = True
         if self.must is not None:
             held_out &= ~self.must
         return replace(self, held_out=held_out, counts_all=counts_all)
 
     def joined(
-        self, more: LabelledSamples, class_weight: Mapping[Any, float] | str | None
+        self, more: LabelledSamples, class_weight: Mapping[Any, float] | str | None = None
     ) -> LabelledSamples:
         """These samples and further ones, all weighed anew."""
         both, own_weight = (self, more), None
@@ -161,8 +148,8 @@ class LabelledSamples:
 
     @property
     def n_outputs(self) -> int:
-        """Number of classes."""
-        return len(self.classes)
+        """Number of classes or targets."""
+        return len(self.classes) if self.labels.ndim == 1 else int(self.labels.shape[1])
 
     @property
     def counted(self) -> BoolArray:

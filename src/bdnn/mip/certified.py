@@ -132,8 +132,9 @@ class Leads(OutputObjective):
         parts = [leads, np.broadcast_to(self.e[:, None, None], shape)]
         values = [jumps * self.per_one, np.array([M])]
         if lowest:
-            own = np.broadcast_to(self.layer.W[self.labels][:, None], (*shape[:2], len(jumps)))
-            parts += [own, self.layer.W[self._others]]
+            others = self.layer.W[self._others]
+            own = np.broadcast_to(self.layer.W[self.labels][:, None], others.shape)
+            parts += [own, others]
             base = np.full(self.layer.W.shape[1], lowest * self.per_one)
             values += [base, -base]
         if self.layer.t is not None and self.layer.kind == "neuron":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from bdnn.problem.samples import Samples
 from bdnn.problem.terms.base import AbstractTerm
 from bdnn.problem.terms.context import AbstractConstraint, Context, sequence
 from bdnn.problem.terms.weight_box import check_boxes
+
+MovableLoss = TypeVar("MovableLoss", OutputLoss, DistanceLoss)
 
 _LOSSES = ("squared", "absolute")
 # What a model file says of prices that nobody asked for.
@@ -135,13 +137,11 @@ def _check_fewest(problem: Problem[Any]) -> None:
         )
 
 
-def led_by(problem: Problem[OutputLoss], before: Samples) -> Problem[OutputLoss]:
+def led_by(problem: Problem[MovableLoss], before: Samples) -> Problem[MovableLoss]:
     """Put the lines of earlier samples first, in their order; those that are gone cost nothing."""
     samples, moved = problem.samples.led_by(before)
-    loss = problem.loss
-    counts = np.zeros((samples.n_lines, loss.counts.shape[1]), dtype=loss.counts.dtype)
-    counts[moved] = loss.counts
-    return Problem(problem.architecture, samples, OutputLoss(counts, loss.grain), problem.terms)
+    loss = problem.loss.moved(moved, samples.n_lines)
+    return Problem(problem.architecture, samples, loss, problem.terms)
 
 
 def demands_of(problem: Problem[Any]) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from bdnn.errors import UnsupportedFeatureError
 from bdnn.mip import DEFAULT_EPS, Reductions
 from bdnn.search.starts import Start
 from bdnn.solvers.base import AbstractSolver
@@ -51,7 +50,7 @@ class Exact(AbstractMethod):
         """The program, from the network of fewer samples if there is one."""
         solve = Solve(solver, self.reductions, self.eps, share=run.schedule.solve)
         if run.problem.loss.family == "numbers":
-            return [FreeBounds(share=run.schedule.free_bounds), solve]
+            return [FreeBounds(share=run.schedule.free_bounds), solve, Choose()]
         return [Adapt(share=run.schedule.adapt), solve, Choose()]
 
 
@@ -103,15 +102,7 @@ class Descent(AbstractMethod):
         del solver
         bounds, family = FreeBounds(share=run.schedule.free_bounds), run.problem.loss.family
         if family == "numbers":
-            numbers = DescendNumbers(self.patience, self.kicks)
-            if not numbers.applies(run):
-                raise UnsupportedFeatureError(
-                    "the search for numbers has no moves for thresholds="
-                    f"'{run.problem.architecture.thresholds}' with activation "
-                    f"'{run.problem.architecture.activation_names}': use thresholds='neuron', or "
-                    "method 'exact' or 'auto'."
-                )
-            return [bounds, numbers]
+            return [bounds, DescendNumbers(self.patience, self.kicks), Choose()]
         if family == "guarantees":
             balls = DescendWorstCase(self.wanted_margin, self.patience)
             return [bounds, balls, Choose()]
@@ -194,13 +185,8 @@ class Auto(Descent):
         is_small = program_size(run.problem) <= run.schedule.largest_programs["numbers"]
         share = run.schedule.search if is_small else Share()
         descend = DescendNumbers(self.patience, self.kicks, share=share)
-        if descend.applies(run):
-            return [descend, solve]
-        run.note("there are no moves for such networks, so that a solver alone ran")
-        return [replace(solve, patience=None)]
+        return [descend, solve, Choose()]
 
     def _of_guarantees(self, run: Run[Any], solve: Solve) -> list[Phase]:
         descend = DescendWorstCase(self.wanted_margin, self.patience, share=run.schedule.search)
-        if run.problem.architecture.has_levels:
-            return [descend, Choose()]
         return [descend, solve, Choose()]

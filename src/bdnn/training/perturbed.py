@@ -18,7 +18,6 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.norms import Norm, length
 from bdnn.problem.create import classification
 from bdnn.problem.losses.certified import CertifiedLoss
-from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.problem.samples import Samples
 from bdnn.robustness.perturbation import PerturbationSet
@@ -49,51 +48,42 @@ def certified_problem(
     return Problem(architecture, samples, loss)
 
 
-def average_problem(
-    architecture: Architecture,
+def moved_copies(
     scaler: Encoder,
     X: FloatArray,
-    labels: NDArray[np.intp],
     radius: FloatArray,
     norm: Norm,
-    weight: FloatArray | None = None,
+    weight: FloatArray,
     *,
     seed: int = 0,
-) -> Problem[OutputLoss]:
-    """Replace samples by moved copies.
+) -> tuple[FloatArray, NDArray[np.intp], FloatArray]:
+    """Replace samples by moved copies, over which a loss is an average.
 
     Parameters
     ----------
-    architecture : Architecture
     scaler : Encoder
     X : array of shape (n_samples, n_features)
         Raw samples.
-    labels : array of shape (n_samples,)
-        Class indices.
     radius : array of shape (n_samples,)
         In units of scaled inputs: every feature of a copy moves up or down by the same amount, and
         the whole by the radius.
     norm : {"linf", "l1", "l2"}
-    weight : array of shape (n_samples,), optional
+    weight : array of shape (n_samples,)
     seed : int
 
     Returns
     -------
-    Problem[OutputLoss]
-        Its loss is the average over the copies.
+    inputs : array of shape (n_copies, n_features)
+    rows : array of int
+        Sample of every copy.
+    weight : array of shape (n_copies,)
     """
     n_copies = _MOST_COPIES
     while n_copies > 1 and n_copies * len(X) > _ENOUGH_ROWS:
         n_copies //= 2
     rng = np.random.default_rng(seed)
-    copies = np.tile(X, (n_copies, 1))
-    signs = rng.choice([-1.0, 1.0], size=copies.shape)
-    move = np.tile(radius, n_copies) / length(norm, np.ones(X.shape[1]))
-    copies += move[:, None] * signs / scaler.factor
-    shares = np.ones(len(X)) if weight is None else weight
-    return classification(
-        architecture,
-        scaler.transform(copies),
-        np.tile(labels, n_copies),
-        np.tile(shares / n_copies, n_copies),
-    )
+    rows = np.tile(np.arange(len(X)), n_copies)
+    signs = rng.choice([-1.0, 1.0], size=(len(rows), X.shape[1]))
+    move = radius[rows] / length(norm, np.ones(X.shape[1]))
+    copies = X[rows] + move[:, None] * signs / scaler.factor
+    return scaler.transform(copies), rows, weight[rows] / n_copies

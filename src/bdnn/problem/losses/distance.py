@@ -143,6 +143,11 @@ class DistanceLoss(AbstractLoss):
             return np.full(left.shape[1], self.best_constant(left.ravel(), weight.ravel()))
         return np.array([self.best_constant(column, self.weight) for column in left.T])
 
+    def moved(self, places: IndexArray, n_lines: int) -> Self:
+        """The loss of the same lines in other places."""
+        del n_lines
+        return replace(self, group=places[self.group])
+
     def subset(self, lines: IndexArray) -> Self:
         """The loss of some of the lines; of the offset they bear their share of the weight."""
         place = np.full(int(self.group.max(initial=-1)) + 1, -1)

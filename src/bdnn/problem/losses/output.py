@@ -145,6 +145,12 @@ class OutputLoss(AbstractLoss):
         np.add.at(counts, groups, self.counts)
         return replace(self, counts=counts)
 
+    def moved(self, places: IndexArray, n_lines: int) -> OutputLoss:
+        """The loss of the same lines in other places; what is new costs nothing."""
+        counts = np.zeros((n_lines, self.counts.shape[1]), dtype=self.counts.dtype)
+        counts[places] = self.counts
+        return replace(self, counts=counts)
+
     def subset(self, lines: IndexArray) -> OutputLoss:
         """The loss of some of the lines."""
         return replace(self, counts=self.counts[lines])

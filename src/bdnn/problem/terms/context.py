@@ -90,10 +90,10 @@ class Context:
         return whole(feature, f"{option}: a feature", 0, n_features - 1)
 
     def output(self, label: object, option: str) -> int:
-        """Output of a class; of two classes the second by default."""
+        """Output of a class; of two classes the second by default, and the only one."""
         if label is None:
-            if len(self.classes) == 2:
-                return 1
+            if len(self.classes) <= 2:
+                return len(self.classes) - 1
             raise ModelError(
                 f"{option} needs to know for which of the {len(self.classes)} classes: give label."
             )

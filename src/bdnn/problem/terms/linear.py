@@ -131,12 +131,13 @@ class Variables:
     thresholds : tuple of Expression
         ``thresholds[k][unit, level]`` as in ``network_.thresholds``.
     activations : tuple of Expression
-        ``activations[k][sample, unit]``, the values of units on the rows given to ``fit``; outputs
-        last, which are numbers for a regressor.
+        ``activations[k][sample, unit]``, the values of units on the rows given to ``fit`` that the
+        loss counts, which are not those held out or without weight; outputs last, which are numbers
+        for a regressor.
     features : tuple of str or None
         Names of the features.
     labels : array
-        Index of every sample's class.
+        Index of the class of every such sample.
     """
 
     weights: tuple[Expression, ...]
@@ -164,16 +165,16 @@ class Variables:
             for end, size, shape in zip(ends, sizes, shapes, strict=True)
         ]
         layers = len(widths) - 1
-        # A sample that nothing is trained on shows the activations of the first line, which is
-        # checked for below.
-        numbers[2 * layers :] = [part[context.lines] for part in numbers[2 * layers :]]
+        counted = context.lines >= 0
+        lines = context.lines[counted]
+        numbers[2 * layers :] = [part[lines] for part in numbers[2 * layers :]]
         parts = [Expression.of_quantities(part, count) for part in numbers]
         return cls(
             tuple(parts[:layers]),
             tuple(parts[layers : 2 * layers]),
             tuple(parts[2 * layers :]),
             context.names,
-            context.labels,
+            context.labels[counted],
         )
 
 
@@ -204,11 +205,6 @@ class LinearRows(AbstractConstraint):
             raise ModelError(
                 f"LinearRows must be given a function of the variables, got {self.function!r}: "
                 "give for example lambda v: v.weights[0].sum() <= 3."
-            )
-        if (context.lines < 0).any():
-            raise ModelError(
-                f"{self.name} sees the activations of all samples, but some have no weight or are "
-                "kept for validation: leave these out."
             )
         try:
             returned = self.function(Variables.of(context))
