@@ -106,10 +106,11 @@ class DataSplitting(AbstractMethod):
     def _train(self, recorder: Run[OutputLoss], solver: str | AbstractSolver) -> None:
         method = self._settled()
         method._check()
-        if recorder.problem.terms:
-            # A construction heeds no terms, so that the solver gets all of the time.
+        has_levels = recorder.problem.architecture.has_levels
+        if recorder.problem.terms or has_levels:
+            # A construction heeds no terms and is of steps, so that the solver gets all the time.
             method = replace(method, patience=math.inf)
-        if not wait_until_ready(recorder.slot("load", until_close=False)):
+        if not wait_until_ready(recorder.slot("load", until_close=False), levels=has_levels):
             return recorder.end("time limit")
         epochs = _Epochs(recorder, method, solver)
         # The matrices of an epoch are small: more threads than asked for would only wait.
