@@ -59,7 +59,6 @@ REASONS: list[Reason] = [
 ]
 
 
-_MANY_VALUES = _LEVELS[1:]
 _CERTIFIED = ("robust certified",)
 _PAPER = ("method local_search", "method data_splitting")
 
@@ -70,8 +69,7 @@ OPEN: list[Reason] = [
         ("hidden layers none", "ties"),
         "leads of classes are bounded above a hidden layer, by scores",
     ),
-    Reason(_MANY_VALUES, _PAPER, "written for one threshold a unit"),
-    Reason(_CERTIFIED, (*_PAPER, "method gradients"), "no moves for balls"),
+    Reason(_CERTIFIED, _PAPER, "written for the samples themselves"),
     Reason(
         _NUMBERS,
         ("method gradients", *_PAPER),

@@ -72,15 +72,12 @@ REASONS = {
     "activations are for hidden layers": "activation is for hidden layers",
     "certified training is for 'auto', 'exact' and 'descent'": "does not take guarantees",
     "certified training needs a hidden layer and scores": "certified",
-    "halves of a network are for steps": "does not take activation",
 }
 
 
 def refusal(case):
     """Why a case cannot be, None if it can."""
     method, steps = case["method"], case["activation"] == "step"
-    # Two values are steps in other numbers, as long as each unit has its own threshold.
-    as_steps = steps or (case["activation"] == "sign" and case["thresholds"] == "neuron")
     rules = (
         (
             case["demands"] == "per unit" and case["weights"] == "binary",
@@ -95,7 +92,6 @@ def refusal(case):
             case["radius"] == "certified" and (case["hidden"] == "none" or case["ties"] == "first"),
             "certified training needs a hidden layer and scores",
         ),
-        (not as_steps and method == "local_search", "halves of a network are for steps"),
     )
     return next((reason for holds, reason in rules if holds), None)
 

@@ -10,7 +10,6 @@ import pytest
 
 from bdnn.bounds import FREE
 from bdnn.clock import Slot
-from bdnn.errors import ModelError
 from bdnn.mip import Reductions
 from bdnn.network.activation import Activation
 from bdnn.network.expansion import to_twin
@@ -19,7 +18,6 @@ from bdnn.training import Auto, Budget, DataSplitting, Descent, Exact, LocalSear
 from tests.grids import long
 from tests.oracle import smallest_loss
 from tests.problems import random_problem
-from tests.sentences import assert_one_sentence
 
 BUDGET = Budget(seconds=60)
 FIXED = Activation((-1, 0, 2), (-0.5, 0.5))
@@ -142,14 +140,27 @@ def test_continuous_twins_report_what_the_network_itself_does():
 
 
 @pytest.mark.parametrize(
-    ("method", "rule", "thresholds"),
+    "method",
     [
-        (LocalSearch(), "ternary", "neuron"),
-        (DataSplitting(), "sign", "layer"),
+        LocalSearch(starts=2),
+        LocalSearch(paper=True),
+        LocalSearch(starts=1, units=0.5, samples=0.7),
+        DataSplitting(epochs=3, batch_size=99),
+        DataSplitting(epochs=3, batch_size=5, paper=True),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(
+    ("rule", "thresholds", "hidden"),
+    [
+        ("ternary", "neuron", (2,)),
+        ("levels:4", "layer", (2, 2)),
+        ("values:-1/0/1@-0.5/0.5", "zero", (2,)),
+        ("sign", "layer", (2, 2)),
     ],
 )
-def test_methods_that_know_steps_only_say_so(method, rule, thresholds):
-    problem = random_problem(0, hidden=(2,), activation=rule, thresholds=thresholds)
-    with pytest.raises(ModelError, match=f"activation '{rule}'") as caught:
-        method.train(problem, budget=BUDGET)
-    assert_one_sentence(caught.value)
+def test_methods_of_the_paper(method, rule, thresholds, hidden):
+    problem = random_problem(0, hidden=hidden, activation=rule, thresholds=thresholds)
+    network, result = method.train(problem, budget=Budget(seconds=0.5, seed=0))
+    assert result.loss == problem.value(network) >= result.bound
+    assert network.architecture == problem.architecture

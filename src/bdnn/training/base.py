@@ -38,10 +38,10 @@ class AbstractMethod(ABC):
     """A way to train; a frozen record of settings, so that it can be an estimator's parameter.
 
     A subclass with a name is known by it. It says what it takes in :attr:`handles`: what losses
-    may be about (``classes``, ``numbers``, ``guarantees``), units of other values (``levels``),
-    limits of branch and bound (``nodes``) and a ``solver``. All go on from a run on fewer samples,
-    and take held-out samples, which choose in the end at least, and constraints and prices: moves
-    keep them, or networks are judged by them.
+    may be about (``classes``, ``numbers``, ``guarantees``), limits of branch and bound (``nodes``)
+    and a ``solver``. All take units of any values, go on from a run on fewer samples, and take
+    held-out samples, which choose in the end at least, and constraints and prices: moves keep them,
+    or networks are judged by them.
 
     Parameters
     ----------
@@ -191,10 +191,6 @@ def _asked(problem: Problem[Any], budget: Budget, solver: str | AbstractSolver) 
     if refusal is not None:
         raise ModelError(refusal)
     asked = {loss.family: _FAMILIES[loss.family]}
-    if shape.has_levels and not has_twin(shape):
-        asked["levels"] = (
-            f"activation '{shape.activation_names}' with thresholds='{shape.thresholds}'"
-        )
     if budget.nodes is not None:
         asked["nodes"] = "limits: nodes, which are for one program and its solver"
     if solver != "auto":

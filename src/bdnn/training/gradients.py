@@ -49,7 +49,7 @@ class Gradients(AbstractMethod):
     refit: bool = True
 
     name: ClassVar[str] = "gradients"
-    handles: ClassVar[frozenset[str]] = frozenset({"classes", "levels"})
+    handles: ClassVar[frozenset[str]] = frozenset({"classes", "guarantees"})
 
     @property
     def refits(self) -> bool:
@@ -91,14 +91,17 @@ class Learn(Phase):
     def _course(
         self,
         run: Run[Any],
-        problem: Problem[OutputLoss],
+        problem: Problem[Any],
         slot: Slot,
         *,
         judge: Problem[OutputLoss] | None = None,
         widens: bool = True,
     ) -> bool:
-        """Train on a problem, and tell whether the network with the wider margins was taken."""
-        network = run.given
+        """Train on a problem, and tell whether the network with the wider margins was taken.
+
+        For guarantees wide margins at the samples are what is learnt, and what holds is counted.
+        """
+        problem, network = problem.with_loss(problem.loss.outputs), run.given
         if network is None and not run.interrupted:
             learning = slot.part(most=max(0.05, run.schedule.gradients * slot.remaining))
             network = straight_through(problem, rng=self.rng, slot=learning)

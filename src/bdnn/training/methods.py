@@ -43,7 +43,7 @@ class Exact(AbstractMethod):
 
     name: ClassVar[str] = "exact"
     handles: ClassVar[frozenset[str]] = frozenset(
-        {"classes", "numbers", "guarantees", "levels", "nodes", "solver"}
+        {"classes", "numbers", "guarantees", "nodes", "solver"}
     )
 
     def phases(self, run: Run[Any], solver: str | AbstractSolver) -> Sequence[Phase]:
@@ -90,7 +90,7 @@ class Descent(AbstractMethod):
     kicks: int | None = None
 
     name: ClassVar[str] = "descent"
-    handles: ClassVar[frozenset[str]] = frozenset({"classes", "numbers", "guarantees", "levels"})
+    handles: ClassVar[frozenset[str]] = frozenset({"classes", "numbers", "guarantees"})
 
     @property
     def refits(self) -> bool:

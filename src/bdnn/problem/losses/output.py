@@ -59,6 +59,11 @@ class OutputLoss(AbstractLoss):
         counts, grain = whole_multiples(label_weight.ravel())
         return cls(counts.reshape(label_weight.shape), grain)
 
+    @property
+    def outputs(self) -> OutputLoss:
+        """What is asked of outputs at the samples themselves, as of other losses."""
+        return self
+
     @cached_property
     def counts_on(self) -> IntegerArray:
         """Exact loss of every output that is on."""

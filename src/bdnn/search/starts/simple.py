@@ -54,7 +54,7 @@ def random_start(problem: Problem[OutputLoss], rng: np.random.Generator) -> Netw
     """Draw every unit at random, its plane between two inputs of different classes."""
     shape = problem.architecture
     if shape.has_levels:
-        return _random_levels(random_start(of_steps(problem), rng), problem, rng)
+        return random_levels(random_start(of_steps(problem), rng), problem, rng)
     weights: list[FloatArray] = []
     thresholds: list[FloatArray] = []
     widths = shape.widths
@@ -144,7 +144,7 @@ def _between(sums: FloatArray, above: BoolArray) -> FloatArray:
     return np.asarray(0.5 * (least + most))
 
 
-def _random_levels(
+def random_levels(
     network: Network, problem: Problem[OutputLoss], rng: np.random.Generator
 ) -> Network:
     """Give the weights of a network of steps thresholds at random sums of the problem's inputs."""

@@ -21,8 +21,10 @@ from bdnn.parallel import run_tasks
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.search.descent import descend
+from bdnn.search.embedding import of_steps
 from bdnn.search.loading import wait_until_ready
 from bdnn.search.starts import make_start, random_start
+from bdnn.search.starts.simple import random_levels
 from bdnn.search.walk import search_within, with_allowed_weights
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
@@ -69,8 +71,8 @@ class Alternate(Phase):
         threads = 1 if self.starts > 1 else budget.threads
         halves = Halves(problem, run.robust)
         programs = HalfPrograms(halves, self.solver, threads, budget.seed, self.eps)
-        # Under terms a solver reads the whole program again and again.
-        most = run.schedule.reread_per_second * slot.remaining if problem.terms else math.inf
+        # A solver reads the whole program again and again.
+        most = run.schedule.reread_per_second * slot.remaining if programs.is_whole else math.inf
         is_readable = programs.size(()) <= most
         needs_moves = self.subproblems != "mip" or self.start == "search" or bool(problem.terms)
         frees_samples = not isinstance(self.samples, float | int) or self.samples < 1
@@ -80,11 +82,11 @@ class Alternate(Phase):
                 "the subproblems are too large to be handed to a solver in this time, so that "
                 "only a constant network or the start is returned: use method 'data_splitting'",
             )
-        if needs_moves and not wait_until_ready(slot):
+        if needs_moves and not wait_until_ready(slot, levels=problem.architecture.has_levels):
             message = "the compiled search was not loaded when its time was over"
             return run.end("time limit", message)
         has_programs = is_readable and self.subproblems != "search"
-        if problem.terms and has_programs:
+        if programs.is_whole and has_programs:
             _ = programs.whole  # before the starts, which share it, run beside each other
         _Starts(run, self, halves, programs if has_programs else None, slot).run_all()
 
@@ -243,7 +245,8 @@ class _Starts:
         else:
             # With inputs on both sides of most units.
             robust = self.run.robust
-            firm = None if robust is None else robust_start(problem, robust, rng)
+            has_levels = problem.architecture.has_levels
+            firm = None if robust is None or has_levels else robust_start(problem, robust, rng)
             network = firm or random_start(problem, rng)
         return with_allowed_weights(problem, network, rng) if problem.terms else network
 
@@ -260,6 +263,8 @@ class _Starts:
         """Activations of the even hidden layers at random, as Algorithm 1 begins."""
         on = network.activations(self.problem.inputs)
         drawn = [k for k in free_layers(2, len(on)) if k < len(on) - 1]
+        if self.problem.architecture.has_levels:
+            return None  # drawn levels are those of drawn thresholds
         for k in drawn:
             on[k] = rng.random(on[k].shape) < 0.5
         return on if drawn else None
@@ -282,6 +287,8 @@ def _searched(
 def draw_network(problem: Problem[OutputLoss], rng: np.random.Generator) -> Network:
     """Draw every weight from its set and every threshold from [-1, 1], as Algorithm 1 begins."""
     shape = problem.architecture
+    if shape.has_levels:
+        return random_levels(draw_network(of_steps(problem), rng), problem, rng)
     weights, thresholds = [], []
     for inputs, units, kind in zip(shape.widths, shape.widths[1:], shape.weights, strict=False):
         W = rng.uniform(-1.0, 1.0, (units, inputs))

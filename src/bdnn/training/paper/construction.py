@@ -82,9 +82,12 @@ def construct(
 ) -> Candidate | None:
     """Build a network that obeys the epoch's clusters, None if no units were found for it.
 
-    A loss of ``target``, which is a lower bound, is enough.
+    A loss of ``target``, which is a lower bound, is enough. Units of several values are left to the
+    solver.
     """
     best: Candidate | None = None
+    if epoch.problem.architecture.has_levels:
+        return None
     for pool in unit_pools(epoch, rng):
         found = _from_pool(epoch, pool, rng, target, slot)
         if found is not None and epoch.is_feasible(found.network):

@@ -98,8 +98,8 @@ class DataSplitting(AbstractMethod):
         """All epochs, and the polish of the best network."""
         method = self._settled()
         method._check()
-        if run.problem.terms:
-            # A construction heeds no terms, so that the solver gets all of the time.
+        if run.problem.terms or run.problem.architecture.has_levels:
+            # A construction heeds no terms and is of steps, so that the solver gets all the time.
             method = replace(method, patience=math.inf)
         split = _Splitting(run, method, solver)
         if not method.polish:
@@ -146,7 +146,7 @@ class _Load(Phase):
     is_final: ClassVar[bool] = True
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
-        wait_until_ready(slot)
+        wait_until_ready(slot, levels=run.problem.architecture.has_levels)
 
 
 @dataclass(frozen=True, eq=False)

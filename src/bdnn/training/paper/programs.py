@@ -2,9 +2,9 @@
 
 Without terms there is one program per free layer, see :class:`~bdnn.mip.freedom.FreeLayer`, and
 one per output where outputs do not depend on each other: solvers do not find that out themselves.
-Terms tie layers together, so that with them all free layers are one program, that of the whole
-network with the rest fixed. Of every product one factor is fixed, so that it is linear, as the
-paper's H1 and H2 are.
+Terms tie layers together, and units of several values are several switches each, so that with them
+all free layers are one program, that of the whole network with the rest fixed. Of every product one
+factor is fixed, so that it is linear, as the paper's H1 and H2 are.
 """
 
 from __future__ import annotations
@@ -84,9 +84,14 @@ class HalfPrograms:
         """The problem whose layers are freed."""
         return self.halves.problem
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all free layers are one program."""
+        return bool(self.problem.terms) or self.problem.architecture.has_levels
+
     @cached_property
     def whole(self) -> NetworkModel[OutputObjective]:
-        """The program of the whole network, written down once for all subproblems under terms."""
+        """The program of the whole network, written down once for all subproblems."""
         model = NetworkModel.build(self.problem, eps=self.eps, robust=self.halves.robust)
         self._engine(model.program).check_supports(model.program)
         return model
@@ -94,7 +99,7 @@ class HalfPrograms:
     def size(self, layers: Sequence[int]) -> int:
         """Number of non-zero products in the programs, which is what a solver has to read."""
         shape = self.problem.architecture
-        read = range(shape.n_layers) if self.problem.terms else layers
+        read = range(shape.n_layers) if self.is_whole else layers
         return len(self.problem.inputs) * sum(shape.widths[k] * shape.widths[k + 1] for k in read)
 
     def solve(
@@ -113,11 +118,11 @@ class HalfPrograms:
         ``activations`` say what fixed layers must have instead of their own.
         """
         tasks: list[tuple[int, IndexArray | None]] = [(0, None)]
-        if not self.problem.terms:
+        if not self.is_whole:
             tasks = [(k, units) for k in reversed(layers) for units in self._units(k)]
         seconds, least, statuses, name = slot.remaining, 0.0, [], ""
         for number, (k, units) in enumerate(tasks):
-            if self.problem.terms:
+            if self.is_whole:
                 part = self._of_whole(network, layers, hood, activations)
             else:
                 # Where only old activations have to be kept, wishes make the solver move at all.
