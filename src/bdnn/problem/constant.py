@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-
-# Least and largest weights of every layer.
-WeightBox = Sequence[tuple[FloatArray, FloatArray]]
+from bdnn.problem.limits import WeightLimits
 
 
 def idle_layers(
-    architecture: Architecture, inputs: FloatArray, box: WeightBox | None = None
+    architecture: Architecture, inputs: FloatArray, limits: WeightLimits | None = None
 ) -> tuple[list[FloatArray], list[FloatArray], FloatArray]:
     """Make hidden units that take their last value, whatever the input is.
 
-    Weights are 0 where the sets have it and as near to that as a box allows. Thresholds lie below
+    Weights are 0 where the sets have it and as near to that as limits allow. Thresholds lie below
     all sums; where they are all 0, units without weights take the value of a sum of 0, and with
     weights that cannot be 0 no unit is constant.
 
@@ -36,8 +32,8 @@ def idle_layers(
             architecture.widths, architecture.widths[1:], architecture.weights, strict=False
         )
     ]
-    if box is not None:
-        weights = [np.clip(W, low, high) for W, (low, high) in zip(weights, box, strict=True)]
+    if limits is not None:
+        weights = [limits.clipped(k, W) for k, W in enumerate(weights)]
     thresholds: list[FloatArray] = []
     fed = inputs
     for W, rule in zip(weights, map(architecture.activation_of, range(len(weights))), strict=True):
@@ -58,14 +54,14 @@ def constant_classifier(
     architecture: Architecture,
     inputs: FloatArray,
     cost: FloatArray,
-    box: WeightBox | None = None,
+    limits: WeightLimits | None = None,
 ) -> Network:
     """Make a network whose outputs are on where that costs less than nothing.
 
     Thresholds of zero leave no choice: single layers are all on, and with binary weights, which
     cannot ignore an input, no network is constant and this is just one.
     """
-    weights, thresholds, fed = idle_layers(architecture, inputs, box)
+    weights, thresholds, fed = idle_layers(architecture, inputs, limits)
     W, is_on = weights[-1], cost < 0.0
     reach = np.abs(W).sum(axis=1) * float(np.abs(fed).max(initial=1.0)) + 0.5
     if architecture.thresholds == "neuron":
@@ -76,7 +72,7 @@ def constant_classifier(
         if fed[0, 0]:
             W[:] = np.where(W == 0.0, 0.0, sign)
             W[:, :1] = sign
-            weights[-1] = W if box is None else np.clip(W, *box[-1])
+            weights[-1] = W if limits is None else limits.clipped(-1, W)
     elif architecture.thresholds == "layer":
         shared = -reach.max() if cost.sum() < 0.0 else reach.max()
         thresholds[-1] = np.full((len(W), 1), shared)

@@ -126,10 +126,9 @@ def constrain(
 
 def _check_fewest(problem: Problem[Any]) -> None:
     """Say at once that not even the fewest weights are few enough."""
-    limits = problem.weight_limits
-    box = list(zip(limits.low, limits.high, strict=True))
-    weights, thresholds, _ = idle_layers(problem.architecture, problem.inputs, box)
-    fewest = Network(problem.architecture, tuple(weights), tuple(thresholds))
+    shape = problem.architecture
+    weights, thresholds, _ = idle_layers(shape, problem.inputs, problem.weight_limits)
+    fewest = Network(shape, tuple(weights), tuple(thresholds))
     asked = [term for term in problem.terms if term.wants_few_weights]
     if not all(term.is_feasible(fewest, problem) for term in asked):
         raise InfeasibleError(

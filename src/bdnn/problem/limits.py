@@ -53,6 +53,10 @@ class WeightLimits:
             UNLIMITED,
         )
 
+    def clipped(self, layer: int, W: FloatArray) -> FloatArray:
+        """The nearest weights of a layer that the bounds allow."""
+        return np.clip(W, self.low[layer], self.high[layer])
+
     def narrow(self, layer: int, places: Any, low: float, high: float) -> None:
         """Keep some weights of a layer between two numbers."""
         self.low[layer][places] = np.maximum(self.low[layer][places], low)

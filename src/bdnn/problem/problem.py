@@ -159,8 +159,8 @@ class Problem(Generic[AnyLoss]):
         plain = list(self.loss.constants(self.architecture, self.samples))
         if not self.terms:
             return plain[0]
-        box = list(zip(self.weight_limits.low, self.weight_limits.high, strict=True))
-        candidates = [*plain, *self.loss.constants(self.architecture, self.samples, box)]
+        limited = self.loss.constants(self.architecture, self.samples, self.weight_limits)
+        candidates = [*plain, *limited]
         feasible = [network for network in candidates if self.is_feasible(network)]
         return min(feasible, key=self.objective, default=plain[0])
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.bound import Bound
-from bdnn.problem.constant import WeightBox
+from bdnn.problem.limits import WeightLimits
 from bdnn.problem.regions import Regions
 from bdnn.problem.samples import Samples
 from bdnn.program import IndexArray
@@ -78,11 +78,11 @@ class AbstractLoss(ABC):
 
     @abstractmethod
     def constants(
-        self, architecture: Architecture, samples: Samples, box: WeightBox | None = None
+        self, architecture: Architecture, samples: Samples, limits: WeightLimits | None = None
     ) -> Iterator[Network]:
         """Make networks that say the same for every input, the best such answer first.
 
-        Their weights are as near to 0 as a box allows.
+        Their weights are as near to 0 as limits allow.
         """
 
     @abstractmethod

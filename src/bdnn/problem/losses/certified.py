@@ -16,7 +16,7 @@ from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.bound import Bound
-from bdnn.problem.constant import WeightBox
+from bdnn.problem.limits import WeightLimits
 from bdnn.problem.losses.base import AbstractLoss
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.regions import Regions, overlap_bound
@@ -136,10 +136,10 @@ class CertifiedLoss(AbstractLoss):
         return self.overlaps
 
     def constants(
-        self, architecture: Architecture, samples: Samples, box: WeightBox | None = None
+        self, architecture: Architecture, samples: Samples, limits: WeightLimits | None = None
     ) -> Iterator[Network]:
         """Make a network of each class alone, the heaviest first."""
-        yield from self.outputs.constants(architecture, samples, box)
+        yield from self.outputs.constants(architecture, samples, limits)
 
     def subset(self, lines: IndexArray) -> CertifiedLoss:
         """The loss of some of the lines."""

@@ -16,7 +16,8 @@ from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.bound import Bound, Condition
-from bdnn.problem.constant import WeightBox, idle_layers
+from bdnn.problem.constant import idle_layers
+from bdnn.problem.limits import WeightLimits
 from bdnn.problem.losses.base import AbstractLoss
 from bdnn.problem.samples import Samples
 from bdnn.program import IndexArray
@@ -126,10 +127,10 @@ class DistanceLoss(AbstractLoss):
         return float(self.weight.sum())
 
     def constants(
-        self, architecture: Architecture, samples: Samples, box: WeightBox | None = None
+        self, architecture: Architecture, samples: Samples, limits: WeightLimits | None = None
     ) -> Iterator[Network]:
         """Make a network whose units take their last value where they can, at the best constant."""
-        weights, thresholds, fed = idle_layers(architecture, samples.inputs, box)
+        weights, thresholds, fed = idle_layers(architecture, samples.inputs, limits)
         if architecture.thresholds != "zero":
             sums = np.broadcast_to(fed @ weights[-1].T, (samples.n_lines, len(weights[-1])))
             thresholds[-1] = -self.best_shift(architecture, sums)[:, None]

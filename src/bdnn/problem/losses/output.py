@@ -16,7 +16,8 @@ from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.bound import Bound
-from bdnn.problem.constant import WeightBox, constant_classifier
+from bdnn.problem.constant import constant_classifier
+from bdnn.problem.limits import WeightLimits
 from bdnn.problem.losses.base import AbstractLoss
 from bdnn.problem.samples import IntegerArray, Samples, to_floats, whole_multiples
 from bdnn.program import IndexArray
@@ -134,14 +135,14 @@ class OutputLoss(AbstractLoss):
         return float(self.label_weight.sum())
 
     def constants(
-        self, architecture: Architecture, samples: Samples, box: WeightBox | None = None
+        self, architecture: Architecture, samples: Samples, limits: WeightLimits | None = None
     ) -> Iterator[Network]:
         """Make the cheapest answer first, then each class alone."""
         cost = to_floats((self.counts_on - self.counts).sum(axis=0), self.grain)
-        yield constant_classifier(architecture, samples.inputs, cost, box)
+        yield constant_classifier(architecture, samples.inputs, cost, limits)
         for output in range(architecture.n_outputs):
             alone = np.where(np.arange(architecture.n_outputs) == output, -1.0, 1.0)
-            yield constant_classifier(architecture, samples.inputs, alone, box)
+            yield constant_classifier(architecture, samples.inputs, alone, limits)
 
     def merged(self, groups: IndexArray) -> OutputLoss:
         """The loss of outputs that the lines of a group have in common, one line per group."""
