@@ -64,11 +64,6 @@ _PAPER = ("method local_search", "method data_splitting")
 
 # What means something and is refused all the same.
 OPEN: list[Reason] = [
-    Reason(
-        _CERTIFIED,
-        ("hidden layers none", "ties"),
-        "leads of classes are bounded above a hidden layer, by scores",
-    ),
     Reason(_CERTIFIED, _PAPER, "written for the samples themselves"),
     Reason(
         _NUMBERS,
