@@ -119,7 +119,8 @@ class AbstractMethod(ABC):
         if earlier is not None:
             start = earlier.network
         shape = problem.architecture
-        if shape.has_levels and has_twin(shape):
+        # Twins have other thresholds, activations and scores, of which some terms speak.
+        if shape.has_levels and has_twin(shape) and not problem.scale_dependent:
             trained = self.train(
                 _of_steps(problem),
                 validation=None if validation is None else _of_steps(validation),
