@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from bdnn.checker import check_model, make_samples, read_model, training_samples
-from bdnn.errors import BDNNError, NoSolutionError
+from bdnn.errors import BDNNError, ModelError, NoSolutionError
 from bdnn.network.activation import FloatArray
 from tests.combinations.case import FIRST, LABELS, NUMBERS, RADIUS, Case, Fitted, X
 from tests.combinations.checks import in_set
@@ -81,7 +81,7 @@ def contradictions(*values: Value, methods: Sequence[Value], seconds: float) -> 
             warnings.simplefilter("ignore", ConvergenceWarning)
             try:
                 results.append(_fit(case_of(*values, method), seconds).result_)
-            except NoSolutionError:
+            except (NoSolutionError, ModelError):
                 continue  # nothing is claimed
     for a, b in permutations(results, 2):
         slack = float(a.condition.tolerance) + 1e-9 * max(1.0, abs(a.bound))

@@ -100,8 +100,8 @@ def test_settings_survive_the_model_file(data, tmp_path):
             {"robust": Robust(0.1), "method": "local_search"},
             "does not take guarantees .*: use method 'auto' or 'descent' or 'exact'",
         ),
-        ({"robust": Robust(0.1), "hidden": ()}, "needs a hidden layer"),
-        ({"robust": Robust(0.1), "ties": "first"}, "ties='score'"),
+        ({"robust": Robust(0.1), "hidden": (), "method": "exact"}, "no program: use method 'auto'"),
+        ({"robust": Robust(0.1), "ties": "first", "method": "exact"}, "ties='first'"),
         (
             {"robust": Robust(0.1, norm="l2"), "method": Exact(), "solver": "cpsat"},
             "'cpsat' cannot handle",

@@ -71,7 +71,7 @@ REASONS = {
     "binary weights are never zero": "binary",
     "activations are for hidden layers": "activation is for hidden layers",
     "certified training is for 'auto', 'exact' and 'descent'": "does not take guarantees",
-    "certified training needs a hidden layer and scores": "certified",
+    "the program of guarantees needs a hidden layer and scores": "does not take guarantees with",
 }
 
 
@@ -89,8 +89,10 @@ def refusal(case):
             "certified training is for 'auto', 'exact' and 'descent'",
         ),
         (
-            case["radius"] == "certified" and (case["hidden"] == "none" or case["ties"] == "first"),
-            "certified training needs a hidden layer and scores",
+            case["radius"] == "certified"
+            and method == "exact"
+            and (case["hidden"] == "none" or case["ties"] == "first"),
+            "the program of guarantees needs a hidden layer and scores",
         ),
     )
     return next((reason for holds, reason in rules if holds), None)

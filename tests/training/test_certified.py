@@ -21,7 +21,7 @@ from bdnn.search.kernels.certified import (
     refresh_leads,
     total_cost,
 )
-from bdnn.training import Auto, Budget
+from bdnn.training import Auto, Budget, Descent, Exact, Gradients
 from bdnn.training.perturbed import certified_problem
 from bdnn.training.phases.worst_case import balls_of
 
@@ -183,6 +183,11 @@ def test_moves_keep_terms_about_weights(weights):
     assert problem.value(network) < problem.value(problem.constant_network())
 
 
-def test_what_cannot_be_done_is_said():
-    with pytest.raises(ModelError, match="hidden layer"):
-        Auto().train(blobs(hidden=()), budget=Budget(1))
+@pytest.mark.parametrize("method", [Auto(), Descent(), Gradients()], ids=lambda m: m.name)
+def test_margins_guarantee_where_no_leads_are_known(method):
+    problem = blobs(hidden=())
+    network, result = method.train(problem, budget=Budget(2, seed=0))
+    assert result.bound <= result.loss == problem.value(network)
+    assert result.loss < problem.value(problem.constant_network())
+    with pytest.raises(ModelError, match="a solver has no program: use method 'auto'"):
+        Exact().train(problem, budget=Budget(1))

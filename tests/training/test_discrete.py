@@ -10,9 +10,11 @@ import pytest
 
 from bdnn.bounds import FREE
 from bdnn.clock import Slot
+from bdnn.constraints import LinearRows, Regularizer
 from bdnn.mip import Reductions
 from bdnn.network.activation import Activation
 from bdnn.network.expansion import to_twin
+from bdnn.problem.create import constrain
 from bdnn.solvers.registry import available_solvers
 from bdnn.training import Auto, Budget, DataSplitting, Descent, Exact, LocalSearch
 from tests.grids import long
@@ -164,3 +166,21 @@ def test_methods_of_the_paper(method, rule, thresholds, hidden):
     network, result = method.train(problem, budget=Budget(seconds=0.5, seed=0))
     assert result.loss == problem.value(network) >= result.bound
     assert network.architecture == problem.architecture
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Regularizer(saturated_margin=0.25),
+        LinearRows(lambda v: v.activations[0][:, 0].sum() >= 3),
+        LinearRows(lambda v: v.thresholds[1][0] >= 1),
+    ],
+    ids=["margin", "activations", "thresholds"],
+)
+@pytest.mark.parametrize("method", [Exact(), Descent(patience=0.3)], ids=lambda m: m.name)
+def test_terms_speak_of_the_network_and_not_of_its_twin(asked, method):
+    plain = random_problem(3, n_samples=8, hidden=(2,), activation="sign")
+    problem = constrain(plain, asked)
+    network, result = method.train(problem, budget=Budget(seconds=10, seed=0))
+    assert problem.is_feasible(network)
+    assert result.minimised == float(problem.objective(network)) >= result.bound

@@ -38,10 +38,10 @@ class AbstractMethod(ABC):
     """A way to train; a frozen record of settings, so that it can be an estimator's parameter.
 
     A subclass with a name is known by it. It says what it takes in :attr:`handles`: what losses
-    may be about (``classes``, ``numbers``, ``guarantees``), limits of branch and bound (``nodes``)
-    and a ``solver``. All take units of any values, go on from a run on fewer samples, and take
-    held-out samples, which choose in the end at least, and constraints and prices: moves keep them,
-    or networks are judged by them.
+    may be about (``classes``, ``numbers``, ``guarantees``, and those that ``margins`` alone can
+    give), limits of branch and bound (``nodes``) and a ``solver``. All take units of any values, go
+    on from a run on fewer samples, and take held-out samples, which choose in the end at least, and
+    constraints and prices: moves keep them, or networks are judged by them.
 
     Parameters
     ----------
@@ -119,7 +119,8 @@ class AbstractMethod(ABC):
         if earlier is not None:
             start = earlier.network
         shape = problem.architecture
-        if shape.has_levels and has_twin(shape):
+        # Twins have other thresholds, activations and scores, of which some terms speak.
+        if shape.has_levels and has_twin(shape) and not problem.scale_dependent:
             trained = self.train(
                 _of_steps(problem),
                 validation=None if validation is None else _of_steps(validation),
@@ -191,6 +192,11 @@ def _asked(problem: Problem[Any], budget: Budget, solver: str | AbstractSolver) 
     if refusal is not None:
         raise ModelError(refusal)
     asked = {loss.family: _FAMILIES[loss.family]}
+    if loss.family == "guarantees" and not loss.has_leads(shape):
+        asked["margins"] = (
+            f"guarantees with hidden={shape.hidden} and ties='{shape.ties}', of which a solver has "
+            "no program"
+        )
     if budget.nodes is not None:
         asked["nodes"] = "limits: nodes, which are for one program and its solver"
     if solver != "auto":

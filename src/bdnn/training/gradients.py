@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -49,7 +49,7 @@ class Gradients(AbstractMethod):
     refit: bool = True
 
     name: ClassVar[str] = "gradients"
-    handles: ClassVar[frozenset[str]] = frozenset({"classes", "guarantees"})
+    handles: ClassVar[frozenset[str]] = frozenset({"classes", "guarantees", "margins"})
 
     @property
     def refits(self) -> bool:
@@ -59,23 +59,36 @@ class Gradients(AbstractMethod):
     def phases(self, run: Run[Any], solver: str | AbstractSolver) -> Sequence[Phase]:
         """Bounds, and one course of gradients or two."""
         del solver
-        margin = self.wanted_margin
-        if margin is None:
-            margin = _wide_margin(run.problem.architecture)
-        check_positive("wanted_margin", margin)
-        rng = np.random.default_rng(run.budget.seed)
-        return [FreeBounds(share=run.schedule.free_bounds), Learn(margin, rng)]
+        bounds = FreeBounds(share=run.schedule.free_bounds)
+        return [bounds, Learn.of(run, self.wanted_margin, takes_all=True)]
 
 
 @dataclass(frozen=True, eq=False)
 class Learn(Phase):
-    """Gradients and then margins: on all samples, or on a part first to see if margins pay."""
+    """Gradients and then margins: on all samples, or on a part first to see if margins pay.
+
+    Parameters
+    ----------
+    margin : float
+    rng : numpy.random.Generator
+    takes_all : bool
+        Whether margins count more than the loss, so that networks are taken whatever that is.
+    """
 
     margin: float
     rng: np.random.Generator
+    takes_all: bool = False
 
     name: ClassVar[str] = "gradients"
     is_final: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, run: Run[Any], margin: float | None, *, takes_all: bool = False) -> Self:
+        """Want a margin, by default a wide one."""
+        if margin is None:
+            margin = _wide_margin(run.problem.architecture)
+        check_positive("wanted_margin", margin)
+        return cls(margin, np.random.default_rng(run.budget.seed), takes_all)
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
         """Train."""
@@ -127,9 +140,11 @@ class Learn(Phase):
         return True
 
     def _take(self, run: Run[Any], network: Network, phase: str) -> None:
-        """Take a network whatever its loss, where it keeps the constraints."""
+        """Offer a network, or take it whatever its loss, where it keeps the constraints."""
         kept = run.settled(projected(run.problem, network, self.rng))
-        if kept is not None and run.problem.is_feasible(kept):
+        if kept is not None and not self.takes_all:
+            run.offer(kept, phase)
+        elif kept is not None and run.problem.is_feasible(kept):
             run.choose(kept, phase)
 
 

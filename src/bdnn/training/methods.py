@@ -15,6 +15,7 @@ from bdnn.search.starts import Start
 from bdnn.solvers.base import AbstractSolver
 from bdnn.training.base import AbstractMethod
 from bdnn.training.driver import Phase
+from bdnn.training.gradients import Learn
 from bdnn.training.paper.alternation import Alternate
 from bdnn.training.phases.bounds import FreeBounds, NarrowBounds
 from bdnn.training.phases.numbers import DescendNumbers
@@ -90,7 +91,7 @@ class Descent(AbstractMethod):
     kicks: int | None = None
 
     name: ClassVar[str] = "descent"
-    handles: ClassVar[frozenset[str]] = frozenset({"classes", "numbers", "guarantees"})
+    handles: ClassVar[frozenset[str]] = frozenset({"classes", "numbers", "guarantees", "margins"})
 
     @property
     def refits(self) -> bool:
@@ -104,8 +105,7 @@ class Descent(AbstractMethod):
         if family == "numbers":
             return [bounds, DescendNumbers(self.patience, self.kicks), Choose()]
         if family == "guarantees":
-            balls = DescendWorstCase(self.wanted_margin, self.patience)
-            return [bounds, balls, Choose()]
+            return [bounds, self._worst_case(run, Share()), Choose()]
         search = Search(run, self.objectives, self.wanted_margin, self.start, self.patience)
         share = run.schedule.lone_search if search.widens else Share()
         return [
@@ -114,6 +114,12 @@ class Descent(AbstractMethod):
             Descend(search, share=share),
             Widen(search) if run.is_free else Choose(),
         ]
+
+    def _worst_case(self, run: Run[Any], share: Share) -> Phase:
+        """Raise the worst leads where these are known, and wide margins elsewhere."""
+        if run.problem.loss.has_leads(run.problem.architecture):
+            return DescendWorstCase(self.wanted_margin, self.patience, share=share)
+        return Learn.of(run, self.wanted_margin)
 
 
 @dataclass(frozen=True)
@@ -188,5 +194,6 @@ class Auto(Descent):
         return [descend, solve, Choose()]
 
     def _of_guarantees(self, run: Run[Any], solve: Solve) -> list[Phase]:
-        descend = DescendWorstCase(self.wanted_margin, self.patience, share=run.schedule.search)
-        return [descend, solve, Choose()]
+        search = self._worst_case(run, run.schedule.search)
+        has_program = run.problem.loss.has_leads(run.problem.architecture)
+        return [search, *([solve] if has_program else []), Choose()]

@@ -151,11 +151,9 @@ class CertifiedLoss(AbstractLoss):
         )
 
     def refusal(self, architecture: Architecture) -> str | None:
-        """Say what certified training has no bound for."""
-        if architecture.hidden and architecture.ties == "score":
-            return None
-        return (
-            "certified training needs a hidden layer and ties='score', got "
-            f"hidden={architecture.hidden} and ties='{architecture.ties}': give for example "
-            "hidden=(20,)."
-        )
+        """Outputs must be steps."""
+        return self.outputs.refusal(architecture)
+
+    def has_leads(self, architecture: Architecture) -> bool:
+        """Whether searches and programs know the worst leads: of scores, above a hidden layer."""
+        return bool(architecture.hidden) and architecture.ties == "score"
