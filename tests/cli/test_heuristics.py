@@ -36,7 +36,7 @@ def test_the_heuristics_train(options, tmp_path):
         (("--set", "epochs=3"), "--method data_splitting, got method 'auto'"),
         (("--method", "exact", "--set", "starts=3"), "--method local_search"),
         (("--method", "data_splitting", "--set", "starts=3"), "choose among epochs, batch_size"),
-        (("--method", "descent", "--set", "paper=true"), "local_search or --method data_splitting"),
+        (("--method", "descent", "--set", "paper=true"), "data_splitting or --method local_search"),
         (("--method", "data_splitting", "--set", "epochs=0"), "epochs"),
         (("--method", "data_splitting", "--set", "epochs=2.5"), "epochs must be a whole number"),
         (("--method", "data_splitting", "--set", "patience=true"), "patience must be a number"),

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import compute_sample_weight
+from sklearn.utils import compute_class_weight, compute_sample_weight
 
 from bdnn.errors import DataError, ModelError
 from bdnn.estimators.validation import check_mask, check_rows, check_weights
@@ -77,7 +77,11 @@ class LabelledSamples:
         n_samples = len(values)
         weight = own_weight = check_weights(sample_weight, n_samples)
         if class_weight is not None:
-            balance = compute_sample_weight(class_weight, classes[labels])
+            if isinstance(class_weight, Mapping):
+                # Of all classes: a part of the samples may lack some that are weighed.
+                balance = compute_class_weight(class_weight, classes=classes, y=classes)[labels]
+            else:
+                balance = compute_sample_weight(class_weight, classes[labels])
             product = balance if weight is None else balance * weight
             weight = check_weights(product, len(labels), name="class_weight")
         present = np.unique(labels if weight is None else labels[weight > 0])
