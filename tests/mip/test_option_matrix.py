@@ -164,6 +164,12 @@ def identify(case):
     return "-".join(case.values())
 
 
+def in_time(case):
+    """A case, for the long run where a search goes on until its share of the time is over."""
+    searches = case["method"] == "auto" and case["demands"] != "none"
+    return pytest.param(case, marks=pytest.mark.long if searches else ())
+
+
 CASES = list(covering(OPTIONS, lambda case: refusal(case) or takes_long(case)))
 
 
@@ -217,7 +223,7 @@ def check(case, model):
     return None
 
 
-@pytest.mark.parametrize("case", CASES, ids=identify)
+@pytest.mark.parametrize("case", [in_time(case) for case in CASES], ids=identify)
 def test_options_together(case):
     losses = set()
     for solver in solvers_of(case):

@@ -280,8 +280,9 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         method = get_method(self.method)
         task = self._task(samples, architecture, self.encoder_, method, budget)
         robust = None if self.robust is None else self.robust.describe(known)
+        inputs = task.inputs[: len(known.values)]
         earlier = PreviousFit(
-            known.problem(architecture, task.inputs[: len(known.values)], known.counted),
+            classification(architecture, inputs, known.labels, known.weight_in(known.counted)),
             embed(self.network_, architecture),
             continued(self.result_.proof, task.problem, robust, self._certificate),
         )

@@ -18,9 +18,6 @@ from bdnn.model_file.data import describe_data
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.norms import check_radius
-from bdnn.problem.create import classification
-from bdnn.problem.losses.output import OutputLoss
-from bdnn.problem.problem import Problem
 from bdnn.training.limits import is_number
 
 
@@ -159,12 +156,6 @@ class LabelledSamples:
     def counted(self) -> BoolArray:
         """Which samples the loss counts."""
         return np.ones_like(self.held_out) if self.counts_all else ~self.held_out
-
-    def problem(
-        self, architecture: Architecture, inputs: FloatArray, part: BoolArray
-    ) -> Problem[OutputLoss]:
-        """The training problem of a part of the samples, of all of which the inputs are given."""
-        return classification(architecture, inputs, self.labels, self.weight_in(part))
 
     def weight_in(self, part: BoolArray) -> FloatArray:
         """Weights of all samples, 0 outside of a part."""
