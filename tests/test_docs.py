@@ -51,7 +51,13 @@ def strict_warnings():
         yield
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+def by_length(page):
+    """What newcomers read first is run by the quick tests, all else by the long ones."""
+    is_first = page.name == "README.md" or page.parent.name in ("tutorials", "contributing")
+    return pytest.param(page, id=name(page), marks=[] if is_first else [pytest.mark.long])
+
+
+@pytest.mark.parametrize("page", [by_length(page) for page in PAGES])
 def test_python_blocks_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     namespace = {"__name__": "__main__"}

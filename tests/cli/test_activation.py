@@ -46,10 +46,6 @@ def test_one_activation_per_layer(tmp_path):
         (["--activation", "values:1/0"], "ascending"),
         (["--activation", "values:-1/0/1@1/0"], "thresholds in ascending order"),
         (["--activation", "sign,sign"], "one per hidden layer, got 2 for 1"),
-        (
-            ["--activation", "ternary", "--method", "data_splitting"],
-            "method 'data_splitting' does not take activation 'ternary'",
-        ),
     ],
 )
 def test_bad_activations_are_refused(options, message, tmp_path, capsys):

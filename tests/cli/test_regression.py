@@ -120,13 +120,12 @@ def test_the_price_of_boston_is_a_target(tmp_path):
         (TABLE, ("--target", "cost"), ("cost",)),
         (TABLE, ("--class-weight", "balanced"), ("--class-weight is for classifiers",)),
         (TABLE, ("--activation", "tanh"), ("activation must be",)),
-        (TABLE, ("--radius", "0.1"), ("--radius is for classifiers",)),
+        (TABLE, ("--radius", "0.1"), ("certified", "about classes")),
         (TABLE, ("--method", "local_search"), ("does not take numbers",)),
         (TABLE, ("--method", "descent", "--nodes", "9"), ("limits: nodes", "one program")),
         (TABLE, ("--set", "ridge=much"), ("ridge must be",)),
         (TABLE, ("--set", "epochs=2"), ("--set epochs is for no method",)),
         (TABLE, ("--smallest",), ("--smallest is for classifiers",)),
-        (TABLE, ("--validation", "0.2"), ("--validation is for classifiers",)),
     ],
 )
 def test_bad_input_is_refused(content, options, parts, tmp_path, capsys):

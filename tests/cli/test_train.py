@@ -126,7 +126,7 @@ def test_bad_table(text, message, tmp_path):
         (["--test-size", 1], "test size must be"),
         (["--rows", 1], "--rows must be from 2 to 16"),
         (["--jobs", 0], "--jobs must be"),
-        (["--method", "descent", "--solver", "highs"], "method 'descent' needs no solver"),
+        (["--method", "descent", "--solver", "highs"], "method 'descent' does not take solver"),
         (["--robust-loss", "average"], "are for --radius"),
         (["--norm", "l1"], "are for --radius"),
         (["--max-error", 0.1], "--max-error is for --smallest"),

@@ -30,8 +30,6 @@ from bdnn.model_file.data import format_rows
 from bdnn.network.activation import FloatArray
 from bdnn.training.result import Progress
 
-# Options of another name than the parameter they become.
-_OPTIONS = {"robust": "--radius", "validation_fraction": "--validation"}
 # What a regressor settles by itself.
 SETTLED = ("ridge", "smoothing")
 
@@ -56,7 +54,7 @@ class Task:
         asked = [*parameters, *(["smallest"] if learning.smallest else [])]
         foreign = [name for name in asked if name not in known]
         if foreign:
-            option = _OPTIONS.get(foreign[0], f"--{foreign[0].replace('_', '-')}")
+            option = f"--{foreign[0].replace('_', '-')}"
             raise ModelError(
                 f"{option} is for classifiers, got it with --regression: leave one of them out."
             )
