@@ -48,3 +48,28 @@ def test_every_argument_has_its_part_of_the_time():
     arguments = [Says((1,)), Says((2,)), Says((3,))]
     list(AllOf(arguments).bounds(PROBLEM, Slot.of(12.0, clock=Ticks(0.0))))
     assert [argument.seconds for argument in arguments] == [4.0, 6.0, 12.0]
+
+
+@dataclass
+class Goes:
+    """Proves something at once, or never, and goes on for as long as it may."""
+
+    proves: bool
+    looks: int = 0
+
+    def applies(self, problem):
+        return True
+
+    def bounds(self, problem, slot, upper=float("inf")):
+        if self.proves:
+            yield Bound(Fraction(1), "goes")
+        while not slot.is_over():
+            self.looks += 1
+
+
+def test_what_proves_something_has_the_time_of_the_others_too():
+    idle, proving, never = Goes(proves=False), Goes(proves=True), Goes(proves=True)
+    clock = Ticks(1.0)
+    list(FirstOf((idle, proving, never)).bounds(PROBLEM, Slot.of(300.0, clock=clock)))
+    assert clock.now >= 300
+    assert proving.looks > idle.looks > 0 == never.looks

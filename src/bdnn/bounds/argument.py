@@ -88,23 +88,28 @@ class _Several:
         """Tell whether any of them applies."""
         return any(argument.applies(problem) for argument in self.arguments)
 
-    def _each(self, problem: Problem[Any], slot: Slot, upper: Upper) -> Iterator[Iterator[Bound]]:
+    def _parts(self, problem: Problem[Any], slot: Slot) -> Iterator[tuple[BoundArgument, Slot]]:
         for number, argument in enumerate(self.arguments):
             if argument.applies(problem):
-                part = slot.part(1.0 / (len(self.arguments) - number))
-                yield argument.bounds(problem, part, upper)
+                yield argument, slot.part(1.0 / (len(self.arguments) - number))
 
 
 @dataclass(frozen=True)
 class FirstOf(_Several):
-    """The first of several arguments that proves anything."""
+    """The first of several arguments that proves anything; it then has all of the time."""
 
     def bounds(self, problem: Problem[Any], slot: Slot, upper: Upper = math.inf) -> Iterator[Bound]:
         """Yield the bounds of the first one that has some."""
-        for found in self._each(problem, slot, upper):
-            for first in found:
-                yield first
-                yield from found
+        proven: list[Bound] = []
+        for argument, part in self._parts(problem, slot):
+
+            def is_late(part: Slot = part) -> bool:
+                return not proven and part.is_over()
+
+            for bound in argument.bounds(problem, slot.until(is_late), upper):
+                proven.append(bound)
+                yield bound
+            if proven:
                 return
 
 
@@ -115,8 +120,8 @@ class AllOf(_Several):
     def bounds(self, problem: Problem[Any], slot: Slot, upper: Upper = math.inf) -> Iterator[Bound]:
         """Yield what is better than everything before."""
         best: Fraction | None = None
-        for found in self._each(problem, slot, upper):
-            for bound in found:
+        for argument, part in self._parts(problem, slot):
+            for bound in argument.bounds(problem, part, upper):
                 if best is None or bound.value > best:
                     best = bound.value
                     yield bound
