@@ -176,7 +176,7 @@ def test_activations_of_several_values_hold_within_a_radius(activation):
     model = NetworkModel.build(problem, robust=robust)
     outcome = choose_solver(model.program).solve(model.program, limits=Limits(seconds=60))
     network = model.read(outcome.solution)
-    assert model.keeps_promises(network)
+    assert model.robust.holds(network, problem.inputs).all()
     assert problem.value(network) == pytest.approx(outcome.objective)
     start = model.lift(network)
     assert model.program.violation(start) <= 1e-6

@@ -198,10 +198,6 @@ class NetworkModel(Generic[AnyObjective]):
             margins.append(loss.least_lead)
         return max(margins, default=0.0)
 
-    def keeps_promises(self, network: Network) -> bool:
-        """Tell whether perturbations leave a network's first-layer activations as they must."""
-        return self.robust is None or bool(self.robust.holds(network, self.problem.inputs).all())
-
     def read(self, x: FloatArray) -> Network:
         """Turn a solution into a network."""
         parts = [layer.read(x) for layer in self.layers]
