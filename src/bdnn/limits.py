@@ -35,6 +35,8 @@ LAYERS: Final = 16
 WIDTH: Final = 100_000
 WEIGHTS: Final = 4_000_000
 CLASSES: Final = 10_000
+#: Entries of a table of probabilities; more tell apart what a few hundred rows cannot.
+CALIBRATION: Final = 64
 
 # The checker.
 PROMISES: Final = 1_000

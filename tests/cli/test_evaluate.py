@@ -1,3 +1,5 @@
+import pytest
+
 from tests.cli.runner import SMALL, assert_refused, run, run_json, write
 
 
@@ -23,6 +25,10 @@ def test_wrong_labels_are_counted(model, tmp_path):
     assert told["accuracy"] == 0.75
     assert told["loss"] == 2  # both outputs of the one wrong row
     assert told["confusion"] == [[1, 0], [1, 2]]
+    assert told["auc"] == pytest.approx(
+        5 / 6
+    )  # pairs of a yes and a no that are in order, a tie counting half
+    assert 0.3 < told["log_loss"] < 3
     no = told["classes"][0]
     assert (no["precision"], no["recall"]) == (0.5, 1.0)
 
@@ -31,6 +37,7 @@ def test_printed(model, small_csv):
     done = run("evaluate", model, small_csv)
     assert done.returncode == 0
     assert "accuracy  100 %" in done.stdout
+    assert "log loss" in done.stdout
     assert "precision" in done.stdout
     assert "true class \\ predicted" in done.stdout
 

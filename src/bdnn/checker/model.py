@@ -174,6 +174,8 @@ def _model(content: dict[str, Any], *, checksum_holds: bool) -> CheckedModel:
         "wrong number of classes",
     )
     _require(len(set(map(key_of, classes))) == len(classes), "two classes are the same")
+    if content.get("calibration") is not None:
+        check_calibration(content["calibration"], len(classes))
     return CheckedModel(
         layers,
         network["ties"],
@@ -186,6 +188,35 @@ def _model(content: dict[str, Any], *, checksum_holds: bool) -> CheckedModel:
         classes,
         content,
         checksum_holds,
+    )
+
+
+def check_calibration(content: dict[str, Any], n_classes: int) -> None:
+    """Raise a ``ValueError`` unless every table falls and there is one per class."""
+    unit, tables = content["unit"], content["tables"]
+    makes_sense = (
+        set(content) == {"unit", "tables", "rows", "origin"}
+        and type(unit) in (int, float)
+        and 0 < unit < math.inf
+        and math.frexp(unit)[0] == 0.5
+        and isinstance(tables, list)
+        and len(tables) == n_classes
+        and type(content["rows"]) is int
+        and isinstance(content["origin"], str)
+    )
+    if not makes_sense or any(_is_no_table(table, len(tables[0])) for table in tables):
+        raise ValueError("the table of probabilities makes no sense")
+
+
+def _is_no_table(table: Any, length: int) -> bool:
+    return not (
+        isinstance(table, list)
+        and len(table) == length
+        and 2 <= length <= limits.CALIBRATION
+        and all(type(entry) is int for entry in table)
+        and all(a > b for a, b in pairwise(table))
+        and table[-1] > 0
+        and table[0] < 1 << 16
     )
 
 

@@ -31,6 +31,9 @@ from bdnn.training.base import AbstractMethod, get_method
 from bdnn.training.limits import Budget, Limits
 from bdnn.training.result import Progress, TrainingResult
 
+# A table of probabilities gains nothing from more rows.
+_MOST_CALIBRATED = 20_000
+
 _LIMITS = ("time limit", "node limit", "interrupted")
 
 
@@ -134,10 +137,24 @@ class BDNNEstimator(FittedModel):
         error = result.error if task.true_problem is None else task.true_problem.error(network)
         result = replace(result, error=error, seconds=result.seconds + prepared)
         model = Model(task.encoder, network, task.classes, task.targets)
+        if model.kind == "classifier":
+            model = self._calibrated(model, task)
         memory = Memory(task.samples, task.problem.architecture, models)
         self._take(model, result, task.certificate, memory)
         _warn_if_stopped(result)
         return self
+
+    @staticmethod
+    def _calibrated(model: Model, task: Task) -> Model:
+        """Learn probabilities from held-out rows where the network has not seen them."""
+        samples = task.samples
+        is_unseen = samples.held_out.any() and not samples.counts_all
+        rows = np.flatnonzero(samples.held_out if is_unseen else samples.counted)
+        rows = rows[:: 1 + len(rows) // _MOST_CALIBRATED]
+        weight = samples.weight_in(samples.counted | samples.held_out)[rows]
+        scores = model.network.scores(task.inputs[rows])
+        origin = "held-out rows" if is_unseen else "training rows"
+        return model.calibrated(scores, samples.labels[rows], weight, origin)
 
     def _budget(self) -> Budget:
         """Limits of a run; what cannot be is refused before any work."""

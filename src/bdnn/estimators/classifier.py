@@ -332,6 +332,15 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         values = self._values(X)
         return np.asarray(self.classes_[self.model_.outcomes(values)])
 
+    def predict_proba(self, X: ArrayLike) -> FloatArray:
+        """Probabilities of the classes; the predicted class is always the likeliest.
+
+        They are learnt from rows that training has not seen where there are any; otherwise from
+        the training rows, and then too sure of themselves. ``model_.calibration.origin`` says it.
+        """
+        values = self._values(X)
+        return self.model_.probabilities(values)
+
     def decision_function(self, X: ArrayLike) -> FloatArray:
         """Scores of samples: one per class, for two classes that of the second minus the first."""
         values = self._values(X)

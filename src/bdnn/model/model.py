@@ -5,7 +5,7 @@ Certifying, exporting, saving and drawing are functions over this object; an est
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from bdnn.encoding.encoder import Encoder
 from bdnn.encoding.scaling import learn_scale
 from bdnn.errors import DataError, ModelError, UnsupportedFeatureError
+from bdnn.model.calibration import Calibration
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import WeightSet
 from bdnn.network.network import Network
@@ -82,12 +83,15 @@ class Model:
         Labels in the order of the outputs; empty for a regressor.
     targets : TargetScaler or None
         What the numbers of identity outputs stand for; only regressors have it.
+    calibration : Calibration or None
+        How likely classes are, by their scores.
     """
 
     encoder: Encoder
     network: Network
     classes: tuple[Label, ...] = ()
     targets: TargetScaler | None = None
+    calibration: Calibration | None = None
 
     def __post_init__(self) -> None:
         n_outputs = self.network.architecture.n_outputs
@@ -141,6 +145,23 @@ class Model:
         if self.targets is not None:
             return self.targets.inverse(self.network.values(self.inputs(X)))
         return np.asarray(self.labels[self.outcomes(X)])
+
+    def probabilities(self, X: FloatArray) -> FloatArray:
+        """Probabilities of the classes, of shape (n_samples, n_classes)."""
+        if self.calibration is None:
+            raise UnsupportedFeatureError(
+                "the model has no table of probabilities: train it again with this version."
+            )
+        return self.calibration.probabilities(self.network.scores(self.inputs(X)))
+
+    def calibrated(
+        self, scores: FloatArray, labels: NDArray[np.intp], weight: FloatArray, origin: str
+    ) -> Model:
+        """The model with probabilities that are learnt from scores of rows and their classes."""
+        used = weight > 0
+        step = self.network.score_step
+        found = Calibration.fit(scores[used], labels[used], weight[used], step=step, origin=origin)
+        return replace(self, calibration=found)
 
     def codes(self, y: ArrayLike, n_samples: int) -> NDArray[np.intp]:
         """Labels as numbers of outputs, -1 for one that the model does not know."""

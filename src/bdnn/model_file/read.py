@@ -10,11 +10,12 @@ import numpy as np
 
 from bdnn import limits
 from bdnn.checker.files import parse_json, read_bytes
+from bdnn.checker.model import check_calibration
 from bdnn.encoding.columns import Column
 from bdnn.encoding.encoder import Encoder
 from bdnn.encoding.scaling import ScaleKind
 from bdnn.errors import ModelFileError
-from bdnn.model import Model, TargetScaler
+from bdnn.model import Calibration, Model, TargetScaler
 from bdnn.model_file.content import (
     FORMAT,
     VERSION,
@@ -107,7 +108,8 @@ def _record(data: dict[str, Any]) -> ModelRecord:
     for key in ("settings", "result", "extra"):
         _require(isinstance(data[key], dict), f"{key} is no object")
     certificate = _check_certificate(data.get("certificate", {}), encoder.n_features)
-    model = Model(encoder, network, tuple(classes), targets)
+    calibration = _read_calibration(data.get("calibration"), len(classes))
+    model = Model(encoder, network, tuple(classes), targets, calibration)
     _require(data["kind"] == model.kind, f"it is of kind {data['kind']!r}")
     return ModelRecord(
         model,
@@ -116,6 +118,14 @@ def _record(data: dict[str, Any]) -> ModelRecord:
         decode(data["extra"]),
         decode(certificate),
     )
+
+
+def _read_calibration(data: dict[str, Any] | None, n_classes: int) -> Calibration | None:
+    if data is None:
+        return None
+    check_calibration(data, n_classes)
+    tables = tuple(map(tuple, data["tables"]))
+    return Calibration(float(data["unit"]), tables, data["rows"], data["origin"])
 
 
 def _read_encoder(data: dict[str, Any]) -> Encoder:

@@ -40,6 +40,7 @@ def dumps(record: ModelRecord) -> str:
         "encoder": encode(_encoder(model.encoder)),
         "network": _network(model.network),
         "outputs": {"classes": list(model.classes), "targets": _targets(model.targets)},
+        **({"calibration": asdict(model.calibration)} if model.calibration else {}),
         "settings": encode(record.settings),
         "result": encode(_result(record.result)),
         "extra": encode(record.extra),

@@ -188,6 +188,13 @@ class Network:
         return sums, taken
 
     @property
+    def score_step(self) -> float:
+        """A power of two: differences of scores below it mean little or do not occur."""
+        shape = self.architecture
+        is_whole = shape.ties == "first" or (shape.hidden and shape.weights[-1].integer)
+        return 1.0 if is_whole else 2.0**-20
+
+    @property
     def size_bits(self) -> int:
         """Bits that store all weights and thresholds."""
         total = 0

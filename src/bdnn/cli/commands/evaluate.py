@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 def evaluate(file: ModelFile, table: LabelledTable, answer: Answer) -> None:
     """Compare a model's answers with the labels of DATA.
 
-    Prints accuracy, the loss that training minimises, precision, recall and F1 of every class, and
-    the confusion matrix; of a regressor R2 and the errors' root mean square and mean size.
+    Prints accuracy, the loss that training minimises, log loss and AUC of the probabilities,
+    precision, recall and F1 of every class, and the confusion matrix; of a regressor R2 and the
+    errors' root mean square and mean size.
     """
     from bdnn.cli.source import model_samples
     from bdnn.model_file import read_model
@@ -84,11 +85,31 @@ def _report(record: ModelRecord, X: FloatArray, y: NDArray[np.generic]) -> dict[
         "rows": len(y),
         "accuracy": float(np.trace(confusion) / len(y)),
         "loss": int(np.count_nonzero(outputs != is_true)),
+        **_likelihood(record, X, is_true),
         "classes": [
             {"class": label, **_scores(confusion, k)}
             for k, label in enumerate(record.model.classes)
         ],
         "confusion": confusion.tolist(),
+    }
+
+
+def _likelihood(
+    record: ModelRecord, X: FloatArray, is_true: NDArray[np.bool_]
+) -> dict[str, float | None]:
+    """Log loss, and AUC as the mean over classes; none where a table or a class is missing."""
+    import numpy as np
+    from sklearn.metrics import roc_auc_score
+
+    if record.model.calibration is None:
+        return {"log_loss": None, "auc": None}
+    likely = record.model.probabilities(X)
+    has_all = is_true.any(axis=0).all() and not is_true.all(axis=0).any()
+    # One class against the rest; for two classes both say the same.
+    auc = roc_auc_score(is_true, likely, average="macro") if has_all else None
+    return {
+        "log_loss": float(-np.log(likely[is_true]).mean()),
+        "auc": None if auc is None else float(auc),
     }
 
 
@@ -111,6 +132,11 @@ def _print_report(report: dict[str, Any]) -> None:
             ("rows", str(report["rows"])),
             ("accuracy", percent(report["accuracy"])),
             ("loss", str(report["loss"])),
+            *(
+                (name, number(report[key]))
+                for name, key in (("log loss", "log_loss"), ("AUC", "auc"))
+                if report[key] is not None
+            ),
         ]
     )
     classes = report["classes"]
