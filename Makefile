@@ -9,11 +9,14 @@ demo: $(VENV)/.installed
 	$(BIN)/bdnn train breast-cancer --weights ternary --seconds 30 --out demo-model.json
 	$(BIN)/bdnn info demo-model.json
 
+# What has changed since the installation is compiled once, and not by every process against a clock.
 test: $(VENV)/.tested
+	$(BIN)/python -m bdnn.training.warm_up
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not long"
 
 # The same with the long grids.
 test-all: $(VENV)/.tested
+	$(BIN)/python -m bdnn.training.warm_up
 	$(BIN)/python -m pytest -q -n auto --dist worksteal
 
 check: $(VENV)/.checked

@@ -1,6 +1,6 @@
 import pytest
 
-from tests.cli.runner import SMALL, run, write
+from tests.cli.runner import SMALL, run_apart, write
 
 
 @pytest.fixture(scope="session")
@@ -12,6 +12,6 @@ def small_csv(tmp_path_factory):
 def model(small_csv, tmp_path_factory):
     """A model file, trained on the small table by a real process."""
     path = tmp_path_factory.mktemp("model") / "model.json"
-    done = run("train", small_csv, "--hidden", 2, "--test-size", 0, "--out", path, "--quiet")
+    done = run_apart("train", small_csv, "--hidden", 2, "--test-size", 0, "--out", path, "--quiet")
     assert done.returncode == 0, done.stderr
     return path

@@ -1,9 +1,10 @@
-"""Commands run as a user would, each in a process of its own."""
+"""Commands run in this process or, as a user would, in one of their own."""
 
 import json
-import signal
 import subprocess
 import sys
+from contextlib import chdir, nullcontext, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -20,25 +21,20 @@ def command(*arguments):
     return [sys.executable, "-m", "bdnn", *map(str, arguments)]
 
 
-def default_signals():
-    """For ``preexec_fn``: undo what a shell in the background or nohup ignores for all below it."""
-    for number in (signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-
-
-def run(*arguments, timeout=120, **options):
-    """Run ``bdnn`` and return the finished process, with its output as text."""
-    return subprocess.run(
-        command(*arguments), capture_output=True, text=True, timeout=timeout, check=False, **options
-    )
-
-
-def run_here(capsys, *arguments):
+def run(*arguments, cwd=None):
     """Run ``bdnn`` in this process, which has loaded scikit-learn once and for all."""
-    with pytest.raises(SystemExit) as ended:
+    out, err = StringIO(), StringIO()
+    place = nullcontext() if cwd is None else chdir(cwd)
+    with place, redirect_stdout(out), redirect_stderr(err), pytest.raises(SystemExit) as ended:
         main([str(argument) for argument in arguments])
-    told = capsys.readouterr()
-    return subprocess.CompletedProcess(arguments, ended.value.code, told.out, told.err)
+    return subprocess.CompletedProcess(arguments, ended.value.code, out.getvalue(), err.getvalue())
+
+
+def run_apart(*arguments, **options):
+    """Run ``bdnn`` as a user would, in a process of its own."""
+    return subprocess.run(
+        command(*arguments), capture_output=True, text=True, timeout=120, check=False, **options
+    )
 
 
 def run_json(*arguments, **options):

@@ -1,13 +1,10 @@
-"""``--activation`` through the commands, each in a process of its own."""
+"""``--activation`` through the commands."""
 
 from __future__ import annotations
 
-from subprocess import CompletedProcess
-
 import pytest
 
-from bdnn.cli import main
-from tests.cli.runner import SMALL, assert_refused, run, run_json, write
+from tests.cli.runner import SMALL, assert_refused, run, run_apart, run_json, write
 
 
 def test_train_info_check_predict_export(tmp_path):
@@ -23,11 +20,11 @@ def test_train_info_check_predict_export(tmp_path):
     told = run_json("info", out)
     assert told["activation"] == ["ternary"]
     assert "-1 below" in told["rules"]
-    checked = run("check", out, data)
+    checked = run_apart("check", out, data)
     assert checked.returncode == 0, checked.stdout
     assert "0 false" in checked.stdout
     assert run("predict", out, data).returncode == 0
-    assert run("export", out, "--to", "c", "--out", header).returncode == 0
+    assert run_apart("export", out, "--to", "c", "--out", header).returncode == 0
     assert "ternary activation" in header.read_text()
 
 
@@ -48,12 +45,7 @@ def test_one_activation_per_layer(tmp_path):
         (["--activation", "sign,sign"], "one per hidden layer, got 2 for 1"),
     ],
 )
-def test_bad_activations_are_refused(options, message, tmp_path, capsys):
-    """In this process, which has loaded scikit-learn once and for all."""
+def test_bad_activations_are_refused(options, message, tmp_path):
     data = write(tmp_path / "small.csv", SMALL)
-    arguments = ["train", str(data), "--out", str(tmp_path / "model.json"), *options]
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    told = capsys.readouterr()
-    assert_refused(CompletedProcess(arguments, ended.value.code, told.out, told.err), message)
+    assert_refused(run("train", data, "--out", tmp_path / "model.json", *options), message)
     assert not (tmp_path / "model.json").exists()

@@ -1,5 +1,5 @@
 from bdnn import load
-from tests.cli.runner import assert_refused, run, run_json
+from tests.cli.runner import assert_refused, run, run_apart, run_json
 
 
 def test_stronger_attacks_leave_less(model, small_csv):
@@ -29,7 +29,7 @@ def test_perturbed_rows_are_written(model, small_csv, tmp_path):
 
 def test_printed_and_reproducible(model, small_csv):
     options = ("attack", model, small_csv, "--radius", 0.5, "--method", "random-sign", "--seed", 3)
-    done = run(*options)
+    done = run_apart(*options)
     assert done.returncode == 0, done.stderr
     assert "attack    random-sign, 0.5 (linf, scaled inputs)" in done.stdout
     assert run(*options).stdout == done.stdout  # the same seed, the same attack

@@ -4,7 +4,7 @@ import pytest
 
 from bdnn import load
 from bdnn.robustness import Certificate
-from tests.cli.runner import SMALL, assert_refused, run, run_json, write
+from tests.cli.runner import SMALL, assert_refused, run, run_apart, run_json, write
 
 
 def test_bound_exact_and_certificates(model, small_csv, tmp_path):
@@ -30,7 +30,8 @@ def test_bound_exact_and_certificates(model, small_csv, tmp_path):
 
 
 def test_printed(model, small_csv):
-    done = run("certify", model, small_csv, "--radius", 0.1, "--norm", "l2", "--units", "raw")
+    options = ("--radius", 0.1, "--norm", "l2", "--units", "raw")
+    done = run_apart("certify", model, small_csv, *options)
     assert done.returncode == 0, done.stderr
     assert "radius     0.1 (l2, raw inputs)" in done.stdout
     assert "certified accuracy" in done.stdout

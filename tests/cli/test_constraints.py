@@ -5,7 +5,7 @@ import json
 import pytest
 
 from bdnn import load
-from tests.cli.runner import assert_refused, run, run_here, run_json
+from tests.cli.runner import assert_refused, run, run_json
 
 FAST = ("--target", "kind", "--hidden", 2, "--seconds", 30, "--test-size", 0)
 
@@ -43,5 +43,5 @@ def test_prices_are_told_apart_from_the_loss(small_csv):
         (("--opportunity", "b:1"), ("EqualOpportunity('b', 1.0)", "no sample")),
     ],
 )
-def test_bad_input_is_one_sentence(small_csv, options, parts, capsys):
-    assert_refused(run_here(capsys, "train", small_csv, *FAST, *options, "--quiet"), *parts)
+def test_bad_input_is_one_sentence(small_csv, options, parts):
+    assert_refused(run("train", small_csv, *FAST, *options, "--quiet"), *parts)

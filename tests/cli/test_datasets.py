@@ -1,9 +1,9 @@
 from bdnn import datasets
-from tests.cli.runner import run, run_json
+from tests.cli.runner import run_apart, run_json
 
 
 def test_table():
-    done = run("datasets")
+    done = run_apart("datasets")
     assert done.returncode == 0
     assert done.stderr == ""
     for name in datasets.names():

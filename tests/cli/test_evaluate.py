@@ -1,6 +1,6 @@
 import pytest
 
-from tests.cli.runner import SMALL, assert_refused, run, run_json, write
+from tests.cli.runner import SMALL, assert_refused, run, run_apart, run_json, write
 
 
 def test_perfect_model(model, small_csv):
@@ -34,7 +34,7 @@ def test_wrong_labels_are_counted(model, tmp_path):
 
 
 def test_printed(model, small_csv):
-    done = run("evaluate", model, small_csv)
+    done = run_apart("evaluate", model, small_csv)
     assert done.returncode == 0
     assert "accuracy  100 %" in done.stdout
     assert "log loss" in done.stdout

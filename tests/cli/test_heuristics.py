@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.cli.runner import SMALL, assert_refused, run_here, run_json, write
+from tests.cli.runner import SMALL, assert_refused, run, run_json, write
 
 
 @pytest.mark.parametrize(
@@ -46,5 +46,5 @@ def test_the_heuristics_train(options, tmp_path):
         (("--set", "ridge=1"), "--set ridge is for --regression"),
     ],
 )
-def test_settings_of_other_methods_are_refused(options, words, capsys):
-    assert_refused(run_here(capsys, "train", "iris", *options), words)
+def test_settings_of_other_methods_are_refused(options, words):
+    assert_refused(run("train", "iris", *options), words)

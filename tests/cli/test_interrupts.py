@@ -14,7 +14,8 @@ import pytest
 
 from bdnn import load
 from bdnn.cli.interrupts import as_ctrl_c, undisturbed
-from tests.cli.runner import command, default_signals
+from tests.cli.runner import command
+from tests.signals import default_signals
 
 # Not to be solved within seconds, so that there is something to interrupt.
 HARD = ("train", "breast-cancer", "--hidden", 5, "--method", "exact", "--weights", "continuous")

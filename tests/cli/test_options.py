@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from bdnn.cli.commands.train import train
 from bdnn.cli.options import argument, option, options
-from tests.cli.runner import run_here
+from tests.cli.runner import run
 
 PANELS = ("Data", "Shape", "Learning", "Limits", "Guarantee", "Constraints", "Output")
 
@@ -60,16 +60,16 @@ def test_a_group_is_a_panel():
     assert "How many." in told
 
 
-def test_train_takes_seven_groups_and_shows_them_as_panels(capsys):
+def test_train_takes_seven_groups_and_shows_them_as_panels():
     groups = [p.annotation for p in signature(train.__wrapped__).parameters.values()]
     assert groups == list(PANELS)
-    told = run_here(capsys, "train", "--help").stdout
+    told = run("train", "--help").stdout
     places = [told.index(f"─ {panel} ─") for panel in PANELS]
     assert places == sorted(places)
 
 
 @pytest.mark.parametrize("old", ["--time-limit", "--node-limit", "--robust-radius", "--epochs"])
-def test_old_names_are_gone(old, capsys):
-    done = run_here(capsys, "train", "iris", old, 1)
+def test_old_names_are_gone(old):
+    done = run("train", "iris", old, 1)
     assert done.returncode == 2
     assert old in done.stderr

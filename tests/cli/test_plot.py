@@ -1,25 +1,24 @@
+import json
+
 import pytest
 
-from bdnn.cli import main
-from tests.cli.runner import run_json
+from tests.cli.runner import assert_refused, run, run_apart
 
 
 def test_a_picture_by_a_real_process(model, small_csv, tmp_path):
     out = tmp_path / "picture.png"
-    told = run_json(
-        "plot", model, small_csv, "--what", "regions", "--features", "b,1", "--out", out
-    )
-    assert told["out"] == str(out)
+    options = ("--what", "regions", "--features", "b,1", "--out", out, "--json")
+    told = run_apart("plot", model, small_csv, *options)
+    assert json.loads(told.stdout)["out"] == str(out)
     assert out.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize("options", ["progress", "weights --layer 2", "weights --shape 1x2"])
-def test_pictures(options, model, tmp_path, capsys):
+def test_pictures(options, model, tmp_path):
     out = tmp_path / "picture.svg"
-    with pytest.raises(SystemExit) as ended:
-        main(["plot", str(model), "--out", str(out), "--what", *options.split()])
-    assert ended.value.code == 0
-    assert str(out) in capsys.readouterr().out
+    done = run("plot", model, "--out", out, "--what", *options.split())
+    assert done.returncode == 0
+    assert str(out) in done.stdout
     assert "<svg" in out.read_text()
 
 
@@ -37,15 +36,8 @@ def test_pictures(options, model, tmp_path, capsys):
         ("--out no/picture.png", "no folder"),
     ],
 )
-def test_bad_input(options, message, model, small_csv, tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_bad_input(options, message, model, small_csv, tmp_path):
     words = options.replace("DATA", str(small_csv)).split()
-    with pytest.raises(SystemExit) as ended:
-        main(["plot", str(model), *([] if "--out" in words else ["--out", "picture.png"]), *words])
-    assert ended.value.code == 2
-    told = capsys.readouterr()
-    assert told.out == ""
-    assert told.err.startswith("error: ")
-    assert told.err.count("\n") == 1
-    assert message in told.err
+    out = [] if "--out" in words else ["--out", "picture.png"]
+    assert_refused(run("plot", model, *out, *words, cwd=tmp_path), message)
     assert not list(tmp_path.iterdir())

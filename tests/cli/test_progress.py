@@ -12,7 +12,8 @@ from bdnn import load
 from bdnn.cli import progress
 from bdnn.cli.fitting import describe
 from bdnn.training.result import Progress
-from tests.cli.runner import command, default_signals
+from tests.cli.runner import command
+from tests.signals import default_signals
 
 LINE = re.compile(r" *\d+\.\d s  \w+ +loss [\d.]+  bound [\d.]+  gap \d+(\.\d+)? %")
 # Not to be solved within seconds, so that there is something to watch and to interrupt.
@@ -77,7 +78,7 @@ def test_interrupt_before_training(number, tmp_path):
 def test_bar_on_a_terminal():
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        command(*HARD, "--seconds", 5, "--json"), stdout=subprocess.PIPE, stderr=theirs
+        command(*HARD, "--seconds", 3, "--json"), stdout=subprocess.PIPE, stderr=theirs
     )
     os.close(theirs)
     shown = b""

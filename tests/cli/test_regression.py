@@ -6,7 +6,7 @@ import pytest
 
 import bdnn
 from bdnn.export.c.compiler import native_compiler
-from tests.cli.runner import assert_refused, run, run_here, run_json, write
+from tests.cli.runner import assert_refused, run, run_json, write
 
 TABLE = "a,b,price\n" + "".join(
     f"{a},{b},{10.5 if a + b > 5 else 2.5}\n" for a in range(4) for b in range(1, 5)
@@ -128,9 +128,9 @@ def test_the_price_of_boston_is_a_target(tmp_path):
         (TABLE, ("--smallest",), ("--smallest is for classifiers",)),
     ],
 )
-def test_bad_input_is_refused(content, options, parts, tmp_path, capsys):
+def test_bad_input_is_refused(content, options, parts, tmp_path):
     path = write(tmp_path / "table.csv", content)
-    assert_refused(run_here(capsys, "train", path, "--regression", "--quiet", *options), *parts)
+    assert_refused(run("train", path, "--regression", "--quiet", *options), *parts)
 
 
 def test_units_of_several_values(tmp_path):

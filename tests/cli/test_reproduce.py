@@ -8,8 +8,9 @@ import pytest
 from bdnn.cli.commands.reproduce import describe, duration
 from bdnn.experiments import names
 from bdnn.experiments.runner import Progress
-from tests.cli.runner import assert_refused, command, run, run_json, write
+from tests.cli.runner import assert_refused, command, run, run_apart, run_json, write
 from tests.experiments.tiny import TINY
+from tests.signals import default_signals
 
 # Without networks: what is tested here is the command.
 START, END = (
@@ -36,7 +37,7 @@ def test_without_a_name_it_lists_what_exists():
 
 
 def test_the_benchmarks():
-    done = run("bench")
+    done = run_apart("bench")
     assert done.returncode == 0
     for name in names("benchmarks"):
         assert name in done.stdout
@@ -47,7 +48,7 @@ def test_a_run_of_ones_own(experiment, tmp_path):
     estimate = run_json("reproduce", experiment, "--estimate", "--out", folder, "--jobs", 1)
     assert (estimate["cells"], estimate["done"]) == (4, 0)
     assert not folder.exists()
-    first = run("reproduce", experiment, "--out", folder, "--jobs", 1, cwd=tmp_path)
+    first = run_apart("reproduce", experiment, "--out", folder, "--jobs", 1, cwd=tmp_path)
     assert first.returncode == 0, first.stderr
     assert "4 of 4 done, 0 running, 0 failed" in first.stderr
     assert "4 of 4 done, 0 failed" in first.stdout
@@ -74,7 +75,9 @@ def test_ctrl_c_keeps_what_is_done(tmp_path):
     path = write(tmp_path / "long.toml", text)
     results = tmp_path / "out" / "results.jsonl"
     arguments = ("reproduce", path, "--out", tmp_path / "out", "--jobs", 1, "--quiet")
-    with subprocess.Popen(command(*arguments), stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command(*arguments), stderr=subprocess.PIPE, text=True, preexec_fn=default_signals
+    ) as process:
         while not results.exists() or not results.read_text():
             assert process.poll() is None
             time.sleep(0.05)
@@ -108,17 +111,8 @@ def test_a_report_of_nothing_is_incomplete(experiment, tmp_path):
         (["none.toml", "--out", "x"], "none.toml"),
     ],
 )
-def test_what_makes_no_sense_is_refused(arguments, message, tmp_path, capsys, monkeypatch):
-    from bdnn.cli import main
-
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit) as ended:
-        main(["reproduce", *arguments])
-    told = capsys.readouterr()
-    assert ended.value.code == 2
-    assert told.out == ""
-    assert told.err.count("\n") == 1
-    assert message in told.err
+def test_what_makes_no_sense_is_refused(arguments, message, tmp_path):
+    assert_refused(run("reproduce", *arguments, cwd=tmp_path), message)
     assert not list(tmp_path.iterdir())
 
 

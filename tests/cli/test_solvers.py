@@ -3,7 +3,7 @@ import subprocess
 import sys
 
 from bdnn.solvers.registry import SOLVERS
-from tests.cli.runner import run, run_json
+from tests.cli.runner import run_apart, run_json
 
 
 def test_json():
@@ -17,7 +17,7 @@ def test_json():
 
 
 def test_table():
-    done = run("solvers")
+    done = run_apart("solvers")
     assert done.returncode == 0
     for name in SOLVERS:
         assert name in done.stdout

@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from bdnn import load
-from tests.cli.runner import SMALL, assert_refused, run, run_here, run_json, write
+from tests.cli.runner import SMALL, assert_refused, run, run_json, write
 
 FAST = ("--hidden", 2, "--seconds", 60)
 
@@ -136,9 +136,9 @@ def test_bad_table(text, message, tmp_path):
         (["--target", "color"], "has no column 'color': choose one of 'a', 'b', 'kind'"),
     ],
 )
-def test_bad_options(options, message, small_csv, tmp_path, capsys):
+def test_bad_options(options, message, small_csv, tmp_path):
     arguments = ["train", small_csv, "--out", tmp_path / "model.json", *options]
-    assert_refused(run_here(capsys, *arguments), message)
+    assert_refused(run(*arguments), message)
     assert list(tmp_path.iterdir()) == []
 
 

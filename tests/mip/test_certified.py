@@ -128,7 +128,7 @@ def test_solvers_and_search_agree(n_classes):
 @pytest.mark.parametrize("weights", ["ternary", "binary", "int:2", "continuous"])
 @pytest.mark.parametrize("thresholds", ["neuron", "layer", "zero"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("hidden", [(3,), (3, 2), (2, 2, 2)])
+@pytest.mark.parametrize("hidden", [(3, 2), *long((3,), (2, 2, 2))])
 @pytest.mark.parametrize("norm", ["linf", "l1", "l2"])
 def test_a_lifted_network_breaks_no_row_and_reads_back(
     weights, thresholds, n_classes, hidden, norm
@@ -169,7 +169,7 @@ def test_continuous_weights_are_solved_with_a_margin():
 
 
 @pytest.mark.parametrize("norm", ["linf", "l1"])
-@pytest.mark.parametrize("weights", ["ternary", "int:2"])
+@pytest.mark.parametrize("weights", ["ternary", *long("int:2")])
 def test_terms_about_weights_work_together_with_regions(norm, weights):
     problem = random_problem(4, n_features=2, hidden=(2,), weights=weights, norm=norm)
     asked = [Sparsity(per_unit=1, total=5), Forbid(0), Monotone(1, +1), Regularizer(l1=0.125)]

@@ -54,7 +54,7 @@ OPTIONS = {
     },
     "method": {
         "exact": {"method": "exact"},
-        "auto": {"method": Auto(patience=100)},
+        "auto": {"method": Auto(patience=30)},
         "descent": {"method": Descent(objectives=("loss",), patience=0.5)},
         "local_search": {"method": "local_search"},
     },
@@ -165,9 +165,15 @@ def identify(case):
 
 
 def in_time(case):
-    """A case, for the long run where a search goes on until its share of the time is over."""
-    searches = case["method"] == "auto" and case["demands"] != "none"
-    return pytest.param(case, marks=pytest.mark.long if searches else ())
+    """A case, for the long run where it takes seconds.
+
+    There a search goes on until its share of the time is over, or all solvers prove one after the
+    other that prices on weights of units with several values are the least.
+    """
+    is_long = case["demands"] != "none" and case["method"] == "auto"
+    levels = case["activation"] in ("three", "fixed")
+    is_long |= levels and case["demands"] == "price" and case["method"] == "exact"
+    return pytest.param(case, marks=pytest.mark.long if is_long else ())
 
 
 CASES = list(covering(OPTIONS, lambda case: refusal(case) or takes_long(case)))

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from bdnn.solvers import Limits, SolverEvent, Termination, available_solvers, get_solver
+from tests.signals import default_signals
 from tests.solvers.programs import knapsack, market_split, market_split_start, random_cover
 
 SOLVERS = available_solvers()
@@ -192,6 +193,7 @@ def test_ctrl_c_returns_the_incumbent(name: str) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=default_signals,
     )
     assert child.stdout is not None
     assert child.stdout.readline() == "incumbent\n"

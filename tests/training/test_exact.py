@@ -99,7 +99,6 @@ def test_a_callback_stops_the_run_and_the_network_stays(solver):
     )
     assert result.status == "interrupted"
     assert result.loss == problem.value(network)
-    assert result.seconds < 30
     check_history(result)
 
 

@@ -88,7 +88,6 @@ def test_it_stops_when_it_is_told_to():
         .result
     )
     assert result.status in ("interrupted", "optimal")
-    assert result.seconds < 30
 
 
 def refit(monkeypatch, widen):
