@@ -49,22 +49,13 @@ _SWEEPS = 40
 
 @dataclass(frozen=True, eq=False)
 class UnitPool:
-    """Units that cut no cluster.
+    """Units that cut no cluster."""
 
-    Parameters
-    ----------
-    W, t : arrays
-        Weights and threshold of every unit.
-    on : array of shape (n_units, n_clusters)
-        Which clusters a unit holds.
-    margin : array
-        Distance of the nearest input from the unit's plane.
-    """
-
+    # Weights and threshold of every unit.
     W: FloatArray
     t: FloatArray
-    on: BoolArray
-    margin: FloatArray
+    on: BoolArray  # (n_units, n_clusters): which clusters a unit holds
+    margin: FloatArray  # distance of the nearest input from the unit's plane
 
     def __len__(self) -> int:
         return len(self.W)

@@ -46,39 +46,21 @@ def free_layers(half: int, n_layers: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class HalfSolution:
-    """The end of a subproblem.
+    """The end of a subproblem."""
 
-    Parameters
-    ----------
-    network : Network
-        Of no larger objective than the one before.
-    bound : float
-        No choice of the free part has a smaller one.
-    status : str
-        ``optimal``, ``local`` (no move helps), ``time limit``, ``infeasible``, ``no start``, ...
-    solved_by : str
-        ``bound``, ``search`` or the solver.
-    """
-
-    network: Network
-    bound: float
+    network: Network  # of no larger objective than the one before
+    bound: float  # no choice of the free part has a smaller one
+    # ``optimal``, ``local`` (no move helps), ``time limit``, ``infeasible``, ``no start``, .
     status: str
-    solved_by: str
+    solved_by: str  # ``bound``, ``search`` or the solver
 
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """Which units of the free layers and which samples' activations a subproblem frees.
+    """Which units of the free layers and which samples' activations a subproblem frees."""
 
-    Parameters
-    ----------
-    units : tuple of arrays of bool, one per layer
-    samples : array of bool or None
-        None frees those of all samples.
-    """
-
-    units: tuple[BoolArray, ...]
-    samples: BoolArray | None = None
+    units: tuple[BoolArray, ...]  # tuple of arrays of bool, one per layer
+    samples: BoolArray | None = None  # none frees those of all samples
 
     @classmethod
     def draw(
@@ -114,16 +96,10 @@ def _some(n: int, share: float, rng: np.random.Generator) -> BoolArray:
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """The subproblems of one problem: what networks must keep, a bound, and moves.
-
-    Parameters
-    ----------
-    problem : Problem[OutputLoss]
-    robust : Robust or None
-        Balls around the inputs in which first-layer activations must hold.
-    """
+    """The subproblems of one problem: what networks must keep, a bound, and moves."""
 
     problem: Problem[OutputLoss]
+    # Balls around the inputs in which first-layer activations must hold.
     robust: Robust | None = None
 
     def holds(self, network: Network) -> bool:
