@@ -32,21 +32,12 @@ class Ticks:
 
 @dataclass(frozen=True)
 class Slot:
-    """A stretch of time that one piece of work may take.
+    """A stretch of time that one piece of work may take."""
 
-    Parameters
-    ----------
-    deadline : float
-        Moment of the clock at which the slot ends; infinite for no end.
-    clock : callable
-        The time now, in seconds.
-    is_stopped : callable
-        Whether the work is to end before the deadline: asked each time, so that it may also tell
-        that the work goes on.
-    """
-
-    deadline: float = math.inf
-    clock: Clock = time.perf_counter
+    deadline: float = math.inf  # moment of the clock at which the slot ends; infinite for no end
+    clock: Clock = time.perf_counter  # the time now, in seconds
+    # Whether the work is to end before the deadline: asked each time, so that it may also tell that
+    # the work goes on.
     is_stopped: Callable[[], bool] = _goes_on
 
     @classmethod

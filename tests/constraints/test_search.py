@@ -1,9 +1,5 @@
 """The search never returns a network that breaks a rule."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -127,17 +123,3 @@ def test_a_search_that_finds_nothing_says_what_for():
     problem = constrain(xor(hidden=(1,)), constraints=MustClassify([0, 1, 2, 3]))
     with pytest.raises(NoSolutionError, match=r"MustClassify.*'exact'"):
         Descent(patience=0.1).train(problem, budget=Budget(seconds=30))
-
-
-def test_without_compiled_code():
-    code = (
-        "from bdnn.constraints import Sparsity\n"
-        "from tests.constraints.asking import constrain\n"
-        "from tests.constraints.test_search import search\n"
-        "from tests.problems import xor\n"
-        "from bdnn.search.kernels.backend import COMPILED\n"
-        "problem = constrain(xor(weights='continuous'), sparsity=Sparsity(total=8))\n"
-        "assert not COMPILED and search(problem, sweeps=3)\n"
-    )
-    environment = {**os.environ, "BDNN_PURE_NUMPY": "1"}
-    subprocess.run([sys.executable, "-c", code], env=environment, check=True, timeout=120)

@@ -130,21 +130,6 @@ def test_improvements_are_told_and_a_stop_is_heard():
     assert [loss for _, loss in result.history] == seen
 
 
-def test_later_objectives_keep_the_loss():
-    problem = hard_problem(hidden=(4,))
-    plain = descend(problem, slot=Slot.of(2), seed=0, max_sweeps=30)
-    rich = descend(
-        problem, slot=Slot.of(2), seed=0, max_sweeps=30, objectives=("loss", "margin", "sparsity")
-    )
-    assert rich.loss <= plain.loss
-
-
-def test_error_can_be_the_objective():
-    problem = hard_problem(hidden=(4,), n_classes=3, weights="continuous")
-    result = descend(problem, slot=Slot.of(2), seed=0, max_sweeps=40, objectives=("error",))
-    assert problem.error(result.network) < problem.error(problem.constant_network())
-
-
 def test_sample_weights_count():
     shape = Architecture.create(1, 2, hidden=())
     X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
@@ -155,7 +140,7 @@ def test_sample_weights_count():
 
 @pytest.mark.parametrize(
     "options",
-    [{"restarts": 0}, {"max_sweeps": 0}, {"start": "best"}, {"objectives": ()}],
+    [{"restarts": 0}, {"max_sweeps": 0}, {"start": "best"}],
 )
 def test_nonsense_is_refused(options):
     with pytest.raises(ModelError):
@@ -167,14 +152,15 @@ def test_start_of_another_shape_is_refused():
         descend(xor(), slot=Slot.of(1), start=xor(hidden=(3,)).constant_network())
 
 
-def test_plain_numpy_reaches_the_same_optimum():
+def test_what_is_compiled_runs_as_python_too():
     code = (
-        "from tests.problems import xor; from bdnn.search import descend; import sys;"
+        "from tests.problems import xor; from bdnn.search import descend;"
+        "from bdnn.search.kernels.line import combine; assert type(combine).__name__ == 'function';"
         "from bdnn.clock import Slot;"
         "r = descend(xor(weights='continuous'), slot=Slot.of(20), seed=0, max_sweeps=200);"
-        "assert r.loss == 0, r; assert 'numba' not in sys.modules"
+        "assert r.loss == 0, r"
     )
-    environment = {**os.environ, "BDNN_PURE_NUMPY": "1"}
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
     subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 

@@ -7,15 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdnn.search.kernels import (
-    elementwise,
-    forward,
-    intervals,
-    line,
-    reference,
-)
+from bdnn.search.kernels import forward, intervals, line
+from bdnn.search.moves import unit as elementwise
 from bdnn.search.objective import Objective
 from bdnn.search.state import SearchState
+from tests.search import reference
 from tests.strategies import (
     any_activation,
     architectures,

@@ -12,12 +12,13 @@ from hypothesis import strategies as st
 from bdnn.clock import Slot
 from bdnn.network.activation import Activation
 from bdnn.search import descend, widen_margin
-from bdnn.search.kernels import line, reference
+from bdnn.search.kernels import line
 from bdnn.search.starts import as_levels, of_steps
 from bdnn.search.starts.simple import linear_start, random_start
 from bdnn.search.starts.straight_through import straight_through
 from bdnn.search.state import SearchState
 from tests.problems import random_problem
+from tests.search import reference
 from tests.strategies import any_activation, architectures, problems_with_networks
 
 shapes = architectures(max_hidden=2, min_hidden=1, activation=any_activation).filter(

@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bdnn.clock import Slot
-from bdnn.search.kernels import forward, reference, split
+from bdnn.search.kernels import forward, split
 from bdnn.search.refit import refit
 from bdnn.search.regression import build, kick, squared, sweep
 from bdnn.search.state import SearchState
 from tests.problems import regression_problem
+from tests.search import reference
 
 BOTH = pytest.mark.parametrize("kernels", [split, reference], ids=["compiled", "numpy"])
 

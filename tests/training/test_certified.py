@@ -22,8 +22,8 @@ from bdnn.search.kernels.certified import (
     total_cost,
 )
 from bdnn.training import Auto, Budget, Descent, Exact, Gradients
-from bdnn.training.perturbed import certified_problem
 from bdnn.training.phases.worst_case import balls_of
+from bdnn.training.robust import certified_problem
 
 NORMS = ("linf", "l1", "l2")
 
@@ -39,7 +39,7 @@ def blobs(seed=0, n_samples=40, n_classes=2, **options):
     shape = Architecture.create(2, n_classes, **{"hidden": (4,), **options})
     scaler = Encoder.fit(X, "minmax", weights=shape.weights[0])
     radii = np.broadcast_to(np.asarray(radius, dtype=float), (n_samples,))
-    return certified_problem(shape, scaler, X, labels, radii, norm, weight)
+    return certified_problem(shape, scaler, X, scaler.transform(X), labels, radii, norm, weight)
 
 
 def random_network(shape, rng):
@@ -118,7 +118,8 @@ def test_overlaps_are_given_up_and_nothing_else():
     radius = np.full(20, 0.05)
     shape = problem.architecture
     scaler = Encoder.fit(X, None, weights=shape.weights[0])
-    problem = certified_problem(shape, scaler, X, problem.loss.labels, radius, "linf")
+    inputs = scaler.transform(X)
+    problem = certified_problem(shape, scaler, X, inputs, problem.loss.labels, radius, "linf")
     _, result = Auto().train(problem, budget=Budget(20, seed=1))
     assert (result.loss, result.bound, result.bound_origin) == (1, 1, "overlapping balls")
     assert result.is_proven

@@ -9,7 +9,7 @@ import pytest
 
 from bdnn.errors import InfeasibleError
 from bdnn.training import Budget, Exact, Run, Schedule, Share
-from bdnn.training.driver import execute
+from bdnn.training.base import execute
 from tests.problems import random_problem
 from tests.training.test_run import PROBLEM, networks, new_run
 

@@ -16,12 +16,21 @@ from sklearn.utils import check_random_state
 
 from bdnn.constraints import AbstractConstraint
 from bdnn.encoding.encoder import Encoder
-from bdnn.errors import DataError, ModelError
+from bdnn.errors import DataError, ModelError, ModelFileError
 from bdnn.estimators.fitted import FittedModel
-from bdnn.estimators.problems import Robust, Task, check_robust, check_same_shape
+from bdnn.estimators.problems import (
+    MakeProblem,
+    Robust,
+    Task,
+    check_constraints,
+    check_robust,
+    check_same_shape,
+    make_task,
+)
 from bdnn.estimators.samples import LabelledSamples, Memory, recalled
 from bdnn.mip.model import GrowingModel
 from bdnn.model import Model, TargetScaler
+from bdnn.model_file import ModelRecord
 from bdnn.network.activation import Activation
 from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.network.network import Network
@@ -34,6 +43,8 @@ from bdnn.training.result import Progress, TrainingResult
 # A table of probabilities gains nothing from more rows.
 _MOST_CALIBRATED = 20_000
 
+# Parameters that a model file keeps as objects.
+_OBJECTS: dict[str, Any] = {"limits": Limits, "robust": Robust}
 _LIMITS = ("time limit", "node limit", "interrupted")
 
 
@@ -62,16 +73,41 @@ class BDNNEstimator(FittedModel):
         """What the parameters say of the network."""
 
     @abstractmethod
+    def _loss(
+        self,
+        samples: LabelledSamples,
+        architecture: Architecture,
+        budget: Budget,
+        targets: TargetScaler | None,
+        /,
+    ) -> tuple[MakeProblem, TargetScaler | None]:
+        """How inputs become a problem, and how targets are scaled: as before, if that is given."""
+
+    @abstractmethod
+    def _finished(self, task: Task, budget: Budget) -> Task:
+        """Add what only classes or numbers have."""
+
     def _task(
         self,
         samples: LabelledSamples,
         architecture: Architecture,
         encoder: Encoder,
-        method: AbstractMethod,
         budget: Budget,
         targets: TargetScaler | None = None,
     ) -> Task:
-        """Make the problem and what else the method is asked; targets are scaled as before."""
+        """Make the problem and what else the method is asked."""
+        make, targets = self._loss(samples, architecture, budget, targets)
+        task = make_task(
+            samples,
+            architecture,
+            encoder,
+            get_method(self.method),
+            make,
+            robust=self.robust,
+            constraints=check_constraints(self.constraints),
+            seed=budget.seed,
+        )
+        return self._finished(replace(task, targets=targets), budget)
 
     def _counts_all(self, method: AbstractMethod, samples: LabelledSamples) -> bool:
         """Whether the loss counts samples that are held out, too."""
@@ -98,8 +134,41 @@ class BDNNEstimator(FittedModel):
         )
         counts_all = self._counts_all(method, samples)
         samples = samples.split(self.validation_fraction, budget.seed, counts_all=counts_all)
-        task = self._task(samples, architecture, encoder, method, budget)
+        task = self._task(samples, architecture, encoder, budget)
         return self._train(task, budget, began, start=self.start, models=models)
+
+    @classmethod
+    def from_record(cls, record: ModelRecord) -> Self:
+        """Make a fitted estimator of what a model file holds."""
+        settings = dict(record.settings)
+        has_column_names = settings.pop("has_column_names", False)
+        try:
+            for name, kind in _OBJECTS.items():
+                if settings.get(name) is not None:
+                    settings[name] = kind(**settings[name])
+            estimator = cls(**settings)
+            result = TrainingResult.from_dict(record.result)
+        except (TypeError, KeyError) as error:
+            raise ModelFileError(
+                f"the model file has settings that are not known ({error})."
+            ) from error
+        estimator._take(record.model, result, dict(record.certificate))
+        estimator.n_features_in_ = record.model.n_features
+        if has_column_names:
+            estimator.feature_names_in_ = np.array(record.model.feature_names, dtype=object)
+        estimator.extra_ = dict(record.extra)
+        return estimator
+
+    def _take(
+        self,
+        model: Model,
+        result: TrainingResult,
+        certificate: dict[str, Any],
+        memory: Memory | None = None,
+    ) -> None:
+        """Be fitted, and keep what further samples need; a file does not hold it."""
+        self.model_, self.result_ = model, result
+        self._certificate, self._memory = certificate, memory
 
     def _recalled(
         self, given: LabelledSamples | None = None

@@ -17,17 +17,17 @@ from bdnn.encoding.encoder import Encoder
 from bdnn.errors import DataError
 from bdnn.estimators.base import BDNNEstimator
 from bdnn.estimators.problems import (
+    MakeProblem,
     Task,
     certificate_of,
     check_constraints,
     check_robust,
     continued,
-    make_task,
 )
 from bdnn.estimators.samples import LabelledSamples, Memory
 from bdnn.estimators.validation import check_classes, check_features, check_labels, known_labels
 from bdnn.mip.model import GrowingModel
-from bdnn.model import Model, TargetScaler
+from bdnn.model import Model
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.problem.create import classification
@@ -277,8 +277,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         rows = {"radius": radius, "must": must, "groups": groups}
         further = self._further(X, y, sample_weight, budget.seed, **rows)
         samples = known.joined(further, self.class_weight)
-        method = get_method(self.method)
-        task = self._task(samples, architecture, self.encoder_, method, budget)
+        task = self._task(samples, architecture, self.encoder_, budget)
         robust = None if self.robust is None else self.robust.describe(known)
         inputs = task.inputs[: len(known.values)]
         earlier = PreviousFit(
@@ -295,26 +294,13 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         is_plain = self.robust is None or self.robust.loss == "average"
         return method.refits and is_plain and not is_constrained
 
-    def _task(
-        self,
-        samples: LabelledSamples,
-        architecture: Architecture,
-        encoder: Encoder,
-        method: AbstractMethod,
-        budget: Budget,
-        targets: TargetScaler | None = None,
-    ) -> Task:
-        del targets
-        task = make_task(
-            samples,
-            architecture,
-            encoder,
-            method,
-            lambda X, rows, weight: classification(architecture, X, samples.labels[rows], weight),
-            robust=self.robust,
-            constraints=check_constraints(self.constraints),
-            seed=budget.seed,
-        )
+    def _loss(
+        self, samples: LabelledSamples, architecture: Architecture, /, *_: object
+    ) -> tuple[MakeProblem, None]:
+        labels = samples.labels
+        return lambda X, rows, weight: classification(architecture, X, labels[rows], weight), None
+
+    def _finished(self, task: Task, budget: Budget) -> Task:
         return replace(task, certificate=certificate_of(task, self.robust))
 
     def _take(

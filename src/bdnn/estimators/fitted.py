@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,9 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from bdnn.encoding.encoder import Encoder
-from bdnn.errors import ModelFileError
 from bdnn.estimators.problems import Robust
-from bdnn.estimators.samples import Memory
 from bdnn.estimators.validation import check_features
 from bdnn.export.c import CExport, export_c
 from bdnn.export.onnx import to_onnx
@@ -36,9 +34,6 @@ from bdnn.training.base import AbstractMethod
 from bdnn.training.limits import Limits
 from bdnn.training.result import Progress, TrainingResult
 
-# Parameters that a model file keeps as objects.
-_OBJECTS: dict[str, Any] = {"limits": Limits, "robust": Robust}
-
 
 class FittedModel(BaseEstimator):  # type: ignore[misc]
     """A fitted model and what can be asked of it.
@@ -50,6 +45,9 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
     extra_ : dict
         What a model file held beside the model.
     """
+
+    model_: Model
+    result_: TrainingResult
 
     @property
     def network_(self) -> Network:
@@ -218,39 +216,6 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
             self.model_, settings, self.result_.to_dict(), dict(extra or {}), certificate
         )
         write_model(record, path)
-
-    @classmethod
-    def from_record(cls, record: ModelRecord) -> Self:
-        """Make a fitted estimator of what a model file holds."""
-        settings = dict(record.settings)
-        has_column_names = settings.pop("has_column_names", False)
-        try:
-            for name, kind in _OBJECTS.items():
-                if settings.get(name) is not None:
-                    settings[name] = kind(**settings[name])
-            estimator = cls(**settings)
-            result = TrainingResult.from_dict(record.result)
-        except (TypeError, KeyError) as error:
-            raise ModelFileError(
-                f"the model file has settings that are not known ({error})."
-            ) from error
-        estimator._take(record.model, result, dict(record.certificate))
-        estimator.n_features_in_ = record.model.n_features
-        if has_column_names:
-            estimator.feature_names_in_ = np.array(record.model.feature_names, dtype=object)
-        estimator.extra_ = dict(record.extra)
-        return estimator
-
-    def _take(
-        self,
-        model: Model,
-        result: TrainingResult,
-        certificate: dict[str, Any],
-        memory: Memory | None = None,
-    ) -> None:
-        """Be fitted, and keep what further samples need; a file does not hold it."""
-        self.model_, self.result_ = model, result
-        self._certificate, self._memory = certificate, memory
 
     def _values(self, X: ArrayLike) -> FloatArray:
         """Raw features for the fitted model."""

@@ -26,7 +26,7 @@ from bdnn.problem.samples import Samples
 from bdnn.problem.terms.context import Context, sequence
 from bdnn.training.base import AbstractMethod
 from bdnn.training.paper.local_search import LocalSearch
-from bdnn.training.perturbed import certified_problem, moved_copies
+from bdnn.training.robust import certified_problem, moved_copies
 
 RobustLoss = Literal["pattern", "certified", "average"]
 
@@ -135,7 +135,7 @@ def make_task(
         X, radius, norm = samples.values, samples.radius, check_norm(robust.norm)
         if robust.loss == "certified":
             labels = samples.labels
-            return certified_problem(architecture, encoder, X, labels, radius, norm, weight)
+            return certified_problem(architecture, encoder, X, inputs, labels, radius, norm, weight)
         return make(*moved_copies(encoder, X, radius, norm, weight, seed=seed))
 
     problem = problem_of(samples.counted)

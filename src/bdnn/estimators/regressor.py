@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError
 from bdnn.estimators.base import BDNNEstimator
-from bdnn.estimators.problems import Task, check_constraints, check_robust, make_task
+from bdnn.estimators.problems import MakeProblem, Task, check_robust
 from bdnn.estimators.samples import LabelledSamples
 from bdnn.estimators.validation import check_features, check_targets
 from bdnn.model import TargetScaler
@@ -195,14 +195,8 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         known, architecture = self._recalled()
         further = check_robust(self.robust, self._samples(values, y, sample_weight, radius))
         further = further.split(self.validation_fraction, budget.seed, counts_all=False)
-        task = self._task(
-            known.joined(further),
-            architecture,
-            self.encoder_,
-            get_method(self.method),
-            budget,
-            self.model_.targets,
-        )
+        samples, targets = known.joined(further), self.model_.targets
+        task = self._task(samples, architecture, self.encoder_, budget, targets)
         return self._train(task, budget, began, start=embed(self.network_, architecture))
 
     def partial_fit(
@@ -219,17 +213,15 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         targets = check_targets(y, len(values)).reshape(len(values), -1)
         return LabelledSamples.create(values, targets, np.zeros(0), sample_weight, radius=radius)
 
-    def _task(
+    def _loss(
         self,
         samples: LabelledSamples,
         architecture: Architecture,
-        encoder: Encoder,
-        method: AbstractMethod,
         budget: Budget,
-        targets: TargetScaler | None = None,
-    ) -> Task:
-        """Scale the targets, and smooth them."""
-        self._settle_numbers(samples, method)
+        targets: TargetScaler | None,
+        /,
+    ) -> tuple[MakeProblem, TargetScaler]:
+        self._settle_numbers(samples, get_method(self.method))
         scaler = targets or TargetScaler.fit(
             samples.labels,
             weights=architecture.weights[-1],
@@ -237,26 +229,19 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
             sample_weight=samples.weight,
         )
         scaled = scaler.transform(samples.labels)
-        task = make_task(
-            samples,
-            architecture,
-            encoder,
-            method,
-            lambda X, rows, weight: regression(
-                architecture,
-                X,
-                scaled[rows],
-                weight,
-                unit=scaler.unit,
-                kind=self.loss,
-                ridge=self.ridge_,
-                tolerance=budget.tolerance,
-            ),
-            robust=self.robust,
-            constraints=check_constraints(self.constraints),
-            seed=budget.seed,
-        )
-        task = replace(task, targets=scaler, true_problem=task.problem)
+        options: dict[str, Any] = {
+            "unit": scaler.unit,
+            "kind": self.loss,
+            "ridge": self.ridge_,
+            "tolerance": budget.tolerance,
+        }
+        return lambda X, rows, weight: regression(
+            architecture, X, scaled[rows], weight, **options
+        ), scaler
+
+    def _finished(self, task: Task, budget: Budget) -> Task:
+        """Smooth the targets; the error is that of the user's own."""
+        task = replace(task, true_problem=task.problem)
         if not self.smoothing_:
             return task
         with threadpool_limits(budget.threads, "blas"):

@@ -20,29 +20,18 @@ INTEGRALITY_TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class LayerBounds:
-    """Numbers that a layer's rows need, in units of ``unit``.
+    """Numbers that a layer's rows need, in units of ``unit``."""
 
-    Parameters
-    ----------
-    unit : float
-        Inputs and thresholds of the layer are divided by this in the program: the grid step where
-        pre-activations are integers, else the largest input, so that all numbers are near 1.
-    lowest, highest : arrays of shape (n_inputs,)
-        Box bounds of the pre-activation of every input.
-    threshold : tuple of float
-        Range of the thresholds.
-    margin : float
-        Distance an inactive unit keeps from its threshold: 1 for integer pre-activations.
-    exact : bool
-        Whether pre-activations are integers in these units.
-    """
-
+    # Inputs and thresholds of the layer are divided by this in the program: the grid step where
+    # pre-activations are integers, else the largest input, so that all numbers are near 1.
     unit: float
+    # (n_inputs,): box bounds of the pre-activation of every input.
     lowest: FloatArray
     highest: FloatArray
-    threshold: tuple[float, float]
+    threshold: tuple[float, float]  # range of the thresholds
+    # Distance an inactive unit keeps from its threshold: 1 for integer pre-activations.
     margin: float
-    exact: bool
+    exact: bool  # whether pre-activations are integers in these units
 
     @property
     def big_m_active(self) -> FloatArray:

@@ -21,9 +21,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bdnn.mip.loss import OutputObjective
+from bdnn.mip.loss import OutputObjective, Reductions
 from bdnn.mip.model import DEFAULT_EPS, NetworkModel
-from bdnn.mip.reductions import Reductions
 from bdnn.mip.robust import Robust
 from bdnn.mip.writing import Given
 from bdnn.network.activation import BoolArray, FloatArray
@@ -57,30 +56,18 @@ def free_units(
 
 def free_part(
     model: NetworkModel[OutputObjective],
-    start: FloatArray,
-    free: Sequence[BoolArray],
+    start: FloatArray,  # values of the model's variables, those of the fixed part at least
+    free: Sequence[BoolArray],  # units that are free
     *,
+    # Inputs whose activations may differ in free units; by default all.
     samples: BoolArray | None = None,
+    # What fixed layers must have instead of the start's activations.
     activations: Mapping[int, BoolArray] | None = None,
+    # Whether outputs are fixed like other activations; else they are whatever the network makes of
+    # them.
     fix_outputs: bool = False,
 ) -> Program:
-    """Restrict a model to networks that differ from a start in some units.
-
-    Parameters
-    ----------
-    model : NetworkModel[OutputObjective]
-    start : array
-        Values of the model's variables, those of the fixed part at least.
-    free : one array of bool per layer
-        Units that are free.
-    samples : array of bool, optional
-        Inputs whose activations may differ in free units; by default all.
-    activations : mapping of layer numbers to arrays, optional
-        What fixed layers must have instead of the start's activations.
-    fix_outputs : bool
-        Whether outputs are fixed like other activations; else they are whatever the network makes
-        of them.
-    """
+    """Restrict a model to networks that differ from a start in some units."""
     lower, upper = model.program.lower, model.program.upper
 
     def fix(columns: IndexArray, values: FloatArray | BoolArray | None = None) -> None:
@@ -116,60 +103,34 @@ class FreeLayer:
     """The model of one free layer, with the way to and from networks.
 
     Build one with :meth:`build`.
-
-    Attributes
-    ----------
-    network : Network
-        Gives all layers but the free one.
-    number : int
-        The free layer, from 0.
-    units : array of int
-        Its units that the program holds.
-    samples : array of int
-        A sample of the problem for every distinct line of inputs.
-    model : NetworkModel[OutputObjective]
-        Of the free layer and the one above it.
     """
 
-    network: Network
-    number: int
-    units: IndexArray
-    samples: IndexArray
-    model: NetworkModel[OutputObjective]
+    network: Network  # gives all layers but the free one
+    number: int  # the free layer, from 0
+    units: IndexArray  # its units that the program holds
+    samples: IndexArray  # a sample of the problem for every distinct line of inputs
+    model: NetworkModel[OutputObjective]  # of the free layer and the one above it
 
     @classmethod
     def build(
         cls,
         problem: Problem[OutputLoss],
         network: Network,
-        number: int,
+        number: int,  # the layer that is free, from 0
         *,
+        # Outputs to optimise, where the output layer is free: without a shared threshold they do
+        # not depend on each other. By default all units.
         units: IndexArray | None = None,
+        # Activations that the other hidden layers keep; by default those of the network.
         activations: list[BoolArray] | None = None,
+        # (n_units,): prices of active units below a fixed hidden layer, which leaves the choice
+        # open.
         wishes: FloatArray | None = None,
-        eps: float = DEFAULT_EPS,
+        eps: float = DEFAULT_EPS,  # strictness margin of continuous weights
+        # Balls around the inputs in which no activation of a free first layer may change.
         robust: Robust | None = None,
     ) -> FreeLayer:
-        """Write down the program of a free layer.
-
-        Parameters
-        ----------
-        problem : Problem[OutputLoss]
-        network : Network
-        number : int
-            The layer that is free, from 0.
-        units : array of int, optional
-            Outputs to optimise, where the output layer is free: without a shared threshold they do
-            not depend on each other. By default all units.
-        activations : list of arrays, optional
-            Activations that the other hidden layers keep; by default those of the network.
-        wishes : array of shape (n_units,), optional
-            Prices of active units below a fixed hidden layer, which leaves the choice open.
-        eps : float
-            Strictness margin of continuous weights.
-        robust : Robust, optional
-            Balls around the inputs in which no activation of a free first layer may change.
-        """
+        """Write down the program of a free layer."""
         shape, top = problem.architecture, problem.architecture.n_layers - 1
         on = network.activations(problem.inputs) if activations is None else activations
         seen = problem.inputs if number == 0 else on[number - 1].astype(float)

@@ -66,21 +66,11 @@ class Steps:
         layer: LayerWeights | GivenWeights,
         n_lines: int,
         *,
+        # Name of the sets of inputs that lines are; by default they are points.
         sets: str | None = None,
-        kept: BoolArray | None = None,
+        kept: BoolArray | None = None,  # what the activations must be
     ) -> Steps:
-        """Add the 0/1 activations of a layer, and their order where a unit has several.
-
-        Parameters
-        ----------
-        program : Program
-        layer : LayerWeights or GivenWeights
-        n_lines : int
-        sets : str, optional
-            Name of the sets of inputs that lines are; by default they are points.
-        kept : array of bool, optional
-            What the activations must be.
-        """
+        """Add the 0/1 activations of a layer, and their order where a unit has several."""
         n_levels = layer.rule.n_thresholds
         shape = (n_lines, len(layer.W) * n_levels)
         fixed = {} if kept is None else {"lower": kept, "upper": kept}

@@ -18,8 +18,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from bdnn.mip.layers import Products, Steps
-from bdnn.mip.loss import OutputObjective, unmerged
-from bdnn.mip.reductions import Reductions
+from bdnn.mip.loss import OutputObjective, Reductions, unmerged
 from bdnn.mip.regression import DistanceObjective
 from bdnn.mip.robust import DualNorms, InputSets, Robust
 from bdnn.mip.starts import fill_switches, lift_points, lift_sets

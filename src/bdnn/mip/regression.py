@@ -27,34 +27,19 @@ from bdnn.program import IndexArray, Program, interleave
 
 @dataclass(frozen=True)
 class DistanceObjective:
-    """The loss as objective; ``e`` are residuals, ``f`` their sizes or squares.
-
-    Parameters
-    ----------
-    program : Program
-    e : array of shape (samples, outputs) or None
-        Residuals of a squared loss.
-    f : array of shape (samples, outputs) or None
-        Sizes of an absolute loss, or squares under tangents.
-    a, g : arrays of shape (outputs, inputs) or None
-        Weights under a ridge, and their squares under tangents.
-    targets : array of shape (samples, outputs)
-    layer : LayerWeights
-        Of the outputs.
-    values : Sums
-        Columns and coefficients of every line's values.
-    group : array of shape (samples,)
-    """
+    """The loss as objective; ``e`` are residuals, ``f`` their sizes or squares."""
 
     program: Program
-    e: IndexArray | None
+    e: IndexArray | None  # (samples, outputs): residuals of a squared loss
+    # (samples, outputs): sizes of an absolute loss, or squares under tangents.
     f: IndexArray | None
+    # (outputs, inputs): weights under a ridge, and their squares under tangents.
     a: IndexArray
     g: IndexArray | None
-    targets: FloatArray
-    layer: LayerWeights
-    values: Sums
-    group: IndexArray
+    targets: FloatArray  # (samples, outputs)
+    layer: LayerWeights  # of the outputs
+    values: Sums  # columns and coefficients of every line's values
+    group: IndexArray  # (samples,)
 
     @staticmethod
     def bounds(problem: Problem[DistanceLoss]) -> LayerBounds:

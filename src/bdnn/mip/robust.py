@@ -72,23 +72,14 @@ class Robust:
 
 @dataclass(frozen=True, eq=False)
 class InputSets:
-    """Inputs and what may become of them: sums lie within ``W c -+ (d |w| + r n)``.
+    """Inputs and what may become of them: sums lie within ``W c -+ (d |w| + r n)``."""
 
-    Parameters
-    ----------
-    centre : array c of shape (n_lines, n_features)
-    width : array d of shape (n_lines, n_features), optional
-        Half the width of boxes around the centres.
-    radius : array r of shape (n_lines,), optional
-        Of balls around the centres, whose dual norm is n.
-    norm : {"linf", "l1", "l2"}
-        Of the balls.
-    """
-
-    centre: FloatArray
+    centre: FloatArray  # (n_lines, n_features)
+    # (n_lines, n_features): half the width of boxes around the centres.
     width: FloatArray | None = None
+    # (n_lines,): of balls around the centres, whose dual norm is n.
     radius: FloatArray | None = None
-    norm: Norm = "linf"
+    norm: Norm = "linf"  # of the balls
 
     @classmethod
     def of_regions(cls, regions: Regions) -> list[InputSets]:

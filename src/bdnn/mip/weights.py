@@ -113,28 +113,20 @@ class LayerWeights:
 
     def lift(
         self,
-        x: FloatArray,
+        x: FloatArray,  # start to be filled
+        # Weights and thresholds of a network; thresholds as in :meth:`read`.
         W: FloatArray,
         t: FloatArray,
+        # (n_inputs, units): least and largest pre-activations of these weights; without, any
+        # thresholds will do.
         sums: tuple[FloatArray, FloatArray] | None = None,
+        # (n_inputs, units x levels): which thresholds are to be reached.
         on: BoolArray | None = None,
         *,
+        # Whether continuous units must keep their size; else they fill the box.
         rigid: bool = False,
     ) -> bool:
         """Write weights and thresholds that keep the given activations with the full margin.
-
-        Parameters
-        ----------
-        x : array
-            Start to be filled.
-        W, t : arrays
-            Weights and thresholds of a network; thresholds as in :meth:`read`.
-        sums : two arrays of shape (n_inputs, units), optional
-            Least and largest pre-activations of these weights; without, any thresholds will do.
-        on : array of shape (n_inputs, units x levels), optional
-            Which thresholds are to be reached.
-        rigid : bool
-            Whether continuous units must keep their size; else they fill the box.
 
         Returns
         -------

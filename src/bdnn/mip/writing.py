@@ -32,21 +32,13 @@ Needs = tuple[BoolArray, BoolArray]
 
 @dataclass(frozen=True)
 class Given:
-    """What is not to be found.
+    """What is not to be found."""
 
-    Parameters
-    ----------
-    layers : mapping of layer numbers from 0 to weights and thresholds
-        Of layers above the first.
-    outputs : array of shape (n_lines, outputs), optional
-        What the outputs must be, in place of a loss.
-    units : array of int, optional
-        Outputs that are there; by default all.
-    """
-
+    # Weights and thresholds by number from 0, of layers above the first.
     layers: Mapping[int, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+    # (n_lines, outputs): what the outputs must be, in place of a loss.
     outputs: BoolArray | None = None
-    units: IndexArray | None = None
+    units: IndexArray | None = None  # outputs that are there; by default all
 
     def costs(self, loss: OutputObjective) -> OutputObjective:
         """What is left of a loss."""
@@ -60,24 +52,15 @@ class Given:
 
 
 class LayerWriter:
-    """Adds to a model's program what the lines of a problem lack, and weights if there are none.
-
-    Parameters
-    ----------
-    model : NetworkModel
-        As it is so far: empty, or of the first lines.
-    problem : Problem
-    groups : array of shape (n_inputs,)
-    is_beside : bool
-        Whether the model has these lines as regions, and points are wanted beside them.
-    """
+    """Adds to a model's program what the lines of a problem lack, and weights if there are none."""
 
     def __init__(
         self,
-        model: NetworkModel[Any],
+        model: NetworkModel[Any],  # as it is so far: empty, or of the first lines
         problem: Problem[Any],
-        groups: IndexArray,
+        groups: IndexArray,  # (n_inputs,)
         *,
+        # Whether the model has these lines as regions, and points are wanted beside them.
         is_beside: bool = False,
     ) -> None:
         self.is_beside = is_beside

@@ -194,15 +194,6 @@ def weighted_sums(inputs: FloatArray, weights: FloatArray) -> FloatArray:
     Adding feature by feature gives every row the same bits alone, in a batch, and in plain C.
     Where all partial sums are exact (integer weights on 0/1 activations, or on inputs that lie on
     the scaler's grid) the order is irrelevant and the fast product is used.
-
-    Parameters
-    ----------
-    inputs : array of shape (n_samples, n_inputs)
-    weights : array of shape (n_units, n_inputs)
-
-    Returns
-    -------
-    array of shape (n_samples, n_units)
     """
     n_samples, n_inputs = inputs.shape
     n_units = weights.shape[0]

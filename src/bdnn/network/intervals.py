@@ -28,17 +28,10 @@ _FINEST = 40
 
 @dataclass(frozen=True, eq=False)
 class IntervalPass:
-    """A network that is applied to boxes.
-
-    Parameters
-    ----------
-    network : Network
-    step : float
-        Grid of the inputs, 0 if they lie on none: sums on a grid are free of rounding.
-    """
+    """A network that is applied to boxes."""
 
     network: Network
-    step: float
+    step: float  # grid of the inputs, 0 if they lie on none: sums on a grid are free of rounding
 
     def is_certain(
         self, low: FloatArray, high: FloatArray, classes: NDArray[np.intp], sums: SumBounds

@@ -25,20 +25,14 @@ Classes = NDArray[np.intp]
 
 
 class PackedTail:
-    """The layers after the first one.
-
-    Parameters
-    ----------
-    weights, thresholds : sequences of arrays
-        Of these layers, the outputs last.
-    choose : callable
-        Makes classes of the outputs' sums and 0/1 values.
-    """
+    """The layers after the first one."""
 
     def __init__(
         self,
+        # Of these layers, the outputs last.
         weights: Sequence[FloatArray],
         thresholds: Sequence[FloatArray],
+        # Makes classes of the outputs' sums and 0/1 values.
         choose: Callable[[FloatArray, BoolArray], Classes],
     ) -> None:
         self._layers = [(W, _masks(W), t) for W, t in zip(weights, thresholds, strict=True)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -28,6 +29,11 @@ class Condition:
     def __bool__(self) -> bool:
         """Whether anything is taken for granted."""
         return self.margin > 0 or self.tolerance > 0
+
+    @property
+    def kind(self) -> int:
+        """What it is about, the weaker the less: nothing, a tolerance, a margin."""
+        return 2 if self.margin > 0 else int(self.tolerance > 0)
 
     def __or__(self, other: Condition) -> Condition:
         """What two arguments together take for granted."""
@@ -68,5 +74,42 @@ class Bound:
         condition = replace(self.condition, tolerance=self.condition.tolerance * unit)
         return replace(self, value=self.value * unit, condition=condition)
 
+    def is_refuted_by(self, objective: Fraction) -> bool:
+        """Tell whether a network of this objective shows that it does not hold."""
+        return objective < self.value - self.condition.tolerance
+
     def __str__(self) -> str:
         return " ".join(filter(None, (f"{float(self.value):g}", str(self.condition))))
+
+
+class BestBounds:
+    """The best bound of every kind of condition: none, a tolerance, a margin.
+
+    Where a network refutes one with a margin, the others still hold.
+    """
+
+    def __init__(self, first: Bound) -> None:
+        self._held = {first.condition.kind: first}
+        self._least = replace(first, value=Fraction(0), origin="zero")
+
+    @property
+    def best(self) -> Bound:
+        """The largest one; of equal ones that of the weaker condition."""
+        held = (self._held[kind] for kind in sorted(self._held))
+        return max(held, key=lambda bound: bound.value, default=self._least)
+
+    def add(self, bound: Bound) -> bool:
+        """Take a bound, unless one that takes no more for granted is as large."""
+        kind = bound.condition.kind
+        known = (held.value for other, held in self._held.items() if other <= kind)
+        if max(known, default=-math.inf) >= bound.value:
+            return False
+        self._held[kind] = bound
+        return True
+
+    def drop_above(self, objective: Fraction) -> list[Bound]:
+        """Leave out what a network of this objective refutes."""
+        refuted = {k: bound for k, bound in self._held.items() if bound.is_refuted_by(objective)}
+        for kind in refuted:
+            del self._held[kind]
+        return list(refuted.values())

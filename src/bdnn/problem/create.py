@@ -12,8 +12,8 @@ from bdnn.errors import InfeasibleError, ModelError
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-from bdnn.problem.constant import idle_layers
 from bdnn.problem.losses.absolute import AbsoluteLoss
+from bdnn.problem.losses.base import idle_layers
 from bdnn.problem.losses.distance import DistanceLoss
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.losses.squared import SquaredLoss
@@ -90,17 +90,10 @@ def regression(
 def constrain(
     problem: Problem[AnyLoss],
     constraints: AbstractConstraint | Sequence[AbstractConstraint] = (),
+    # Names of features and classes, and where the samples are in the problem.
     context: Context | None = None,
 ) -> Problem[AnyLoss]:
-    """Put constraints and prices on a problem.
-
-    Parameters
-    ----------
-    problem : Problem
-    constraints : constraint or sequence of them
-    context : Context, optional
-        Names of features and classes, and where the samples are in the problem.
-    """
+    """Put constraints and prices on a problem."""
     context = context or Context.of_problem(problem)
     terms: list[AbstractTerm] = []
     for constraint in sequence(constraints):

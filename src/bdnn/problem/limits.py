@@ -15,25 +15,16 @@ UNLIMITED = np.iinfo(np.int64).max // 4
 
 @dataclass(eq=False)
 class WeightLimits:
-    """Bounds and numbers of weights, which terms narrow one after the other.
-
-    Parameters
-    ----------
-    architecture : Architecture
-    low, high : lists of arrays of shape (units, inputs)
-        One per layer.
-    per_unit, per_layer : lists of int
-        Most weights of a unit, and of all units, of every layer.
-    total : int
-        Most weights of the whole network.
-    """
+    """Bounds and numbers of weights, which terms narrow one after the other."""
 
     architecture: Architecture
+    # (units, inputs): one per layer.
     low: list[FloatArray]
     high: list[FloatArray]
+    # Lists of int: most weights of a unit, and of all units, of every layer.
     per_unit: list[int]
     per_layer: list[int]
-    total: int
+    total: int  # most weights of the whole network
 
     @classmethod
     def of(cls, architecture: Architecture) -> WeightLimits:

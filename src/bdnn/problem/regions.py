@@ -34,31 +34,17 @@ _SLACK = 2.0**-40
 
 @dataclass(frozen=True, eq=False)
 class Regions:
-    """Sets of inputs, one per line.
+    """Sets of inputs, one per line."""
 
-    Parameters
-    ----------
-    low, high : arrays of shape (n_lines, n_features)
-        A box around each, wide enough for all that rounding can do.
-    centre : array of the same shape
-        Inputs before rounding to the grid.
-    radius : array of shape (n_lines,)
-        Of balls around the centres.
-    norm : {"linf", "l1", "l2"}
-        With linf boxes are all there is.
-    unit : array of shape (n_features,)
-        How far an input moves when it is moved by a radius of 1.
-    step : float
-        Of the grid of inputs, 0 if there is none.
-    """
-
+    # (n_lines, n_features): a box around each, wide enough for all that rounding can do.
     low: FloatArray
     high: FloatArray
-    centre: FloatArray
-    radius: FloatArray
-    norm: Norm
+    centre: FloatArray  # array of the same shape: inputs before rounding to the grid
+    radius: FloatArray  # (n_lines,): of balls around the centres
+    norm: Norm  # with linf boxes are all there is
+    # (n_features,): how far an input moves when it is moved by a radius of 1.
     unit: FloatArray
-    step: float
+    step: float  # of the grid of inputs, 0 if there is none
 
     @property
     def rounding(self) -> float:
@@ -89,23 +75,13 @@ class Regions:
 
 
 def overlap_bound(
-    points: FloatArray,
-    labels: NDArray[np.intp],
-    radius: FloatArray,
-    weight: IntegerArray,
+    points: FloatArray,  # (n_samples, n_features): in the units that radii are measured in
+    labels: NDArray[np.intp],  # (n_samples,)
+    radius: FloatArray,  # (n_samples,)
+    weight: IntegerArray,  # (n_samples,)
     norm: str,
 ) -> int:
-    """Weight of the samples that no classifier keeps in their whole balls.
-
-    Parameters
-    ----------
-    points : array of shape (n_samples, n_features)
-        In the units that radii are measured in.
-    labels : array of shape (n_samples,)
-    radius : array of shape (n_samples,)
-    weight : integers of shape (n_samples,)
-    norm : {"linf", "l1", "l2"}
-    """
+    """Weight of the samples that no classifier keeps in their whole balls."""
     if len(points) > _LARGEST:
         # The same part every time, so that the bound is reproducible.
         part = np.random.default_rng(0).choice(len(points), _LARGEST, replace=False)

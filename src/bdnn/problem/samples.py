@@ -26,26 +26,16 @@ class Samples:
     Rows with equal inputs get equal outputs from any network, so that they are one *line*. Floats
     are fractions with a power of two below the bar, so that weights are whole multiples of one such
     power and no sum of them is ever rounded.
-
-    Parameters
-    ----------
-    inputs : array of shape (n_lines, n_features)
-    line : array of shape (n_rows,)
-        Line of every row; -1 for rows that count nothing.
-    weight : integers of shape (n_rows,)
-        In multiples of ``grain``.
-    grain : Fraction
-        A power of two, in units of ``unit``; 1 where all weights are whole.
-    unit : float
-        Power of two near the mean weight of a row, 1 for whole weights: losses, bounds and prices
-        of a training run are multiples of it. Solvers have absolute tolerances, so that weights
-        should be of size 1.
     """
 
-    inputs: FloatArray
-    line: IndexArray
-    weight: IntegerArray
+    inputs: FloatArray  # (n_lines, n_features)
+    line: IndexArray  # (n_rows,): line of every row; -1 for rows that count nothing
+    weight: IntegerArray  # (n_rows,): in multiples of ``grain``
+    # A power of two, in units of ``unit``; 1 where all weights are whole.
     grain: Fraction = Fraction(1)
+    # Power of two near the mean weight of a row, 1 for whole weights: losses, bounds and prices of
+    # a training run are multiples of it. Solvers have absolute tolerances, so that weights should
+    # be of size 1.
     unit: float = 1.0
 
     @classmethod

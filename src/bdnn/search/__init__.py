@@ -9,8 +9,8 @@ whose loss is recomputed from their own forward pass::
 
 ``descend`` begins at random, at a linear model, at straight-through gradients
 (``start="straight_through"``) or at a given network; :func:`embed` makes the start of a wide or
-deep network from a trained small one. ``objectives`` orders what is wanted, for example ``("loss",
-"margin", "sparsity")``; ``widen_margin`` with ``("margin",)`` trades training errors for margins,
+deep network from a trained small one. ``objectives`` of ``widen_margin`` orders what is wanted, for
+example ``("loss", "margin", "sparsity")``; ``("margin",)`` trades training errors for margins,
 which generalises best where classes overlap. :func:`straight_through` can be run by itself, with a
 callback per epoch for a choice by validation.
 
@@ -18,8 +18,8 @@ Restarts run in threads (``restarts``, ``n_jobs``). Under a budget of sweeps (``
 gives the same network whatever ``n_jobs`` is; a time limit that strikes first depends on the
 machine.
 
-Numba is imported when a search first runs, never by importing this package; with
-``BDNN_PURE_NUMPY=1`` in the environment, or without numba, plain numpy does the same more slowly.
+Numba is imported when a search first runs, never by importing this package; with its
+``NUMBA_DISABLE_JIT=1`` in the environment the same source runs as Python, much more slowly.
 """
 
 from bdnn.search.descent import DescentResult, descend

@@ -30,25 +30,17 @@ _HEAT = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Balls:
-    """Inputs that samples may become: a box each, and for l_1 and l_2 a ball in it.
+    """Inputs that samples may become: a box each, and for l_1 and l_2 a ball in it."""
 
-    Parameters
-    ----------
-    low, high, centre : arrays of shape (n_samples, n_features)
-    radius : array of shape (n_samples,)
-        Of the balls, rounding included; of no meaning for l_inf, where the box is all.
-    norm : {"linf", "l1", "l2"}
-    labels : array of shape (n_samples,)
-    mass : array of shape (n_samples,)
-    """
-
+    # (n_samples, n_features).
     low: FloatArray
     high: FloatArray
     centre: FloatArray
+    # (n_samples,): of the balls, rounding included; of no meaning for l_inf, where the box is all.
     radius: FloatArray
-    norm: str
-    labels: NDArray[np.intp]
-    mass: FloatArray
+    norm: str  # {"linf", "l1", "l2"}
+    labels: NDArray[np.intp]  # (n_samples,)
+    mass: FloatArray  # (n_samples,)
 
 
 def stumps(architecture: Architecture, balls: Balls, rng: np.random.Generator) -> Network:
@@ -76,29 +68,16 @@ def stumps(architecture: Architecture, balls: Balls, rng: np.random.Generator) -
 
 def improve_worst_case(
     balls: Balls,
-    network: Network,
+    network: Network,  # where to begin
     *,
-    wanted: float,
+    wanted: float,  # lead beyond which nothing is gained, in units of weights
     sweeps: int,
-    slot: Slot,
+    slot: Slot,  # fewer sweeps are planned where it is too short
     rng: np.random.Generator,
+    # Of the network's architecture, whose terms about weights no move breaks.
     terms: Problem[Any] | None = None,
 ) -> Network:
     """Anneal the weights of a network with one hidden layer on its worst leads.
-
-    Parameters
-    ----------
-    balls : Balls
-    network : Network
-        Where to begin.
-    wanted : float
-        Lead beyond which nothing is gained, in units of weights.
-    sweeps : int
-    slot : Slot
-        Fewer sweeps are planned where it is too short.
-    rng : numpy.random.Generator
-    terms : Problem, optional
-        Of the network's architecture, whose terms about weights no move breaks.
 
     Returns
     -------

@@ -8,7 +8,7 @@ the matter of :mod:`bdnn.search.walk`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -16,14 +16,11 @@ import numpy as np
 
 from bdnn.clock import Slot
 from bdnn.errors import ModelError
-from bdnn.network.activation import FloatArray
 from bdnn.network.network import Network
 from bdnn.parallel import run_tasks
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.search.loading import load_moves
-from bdnn.search.margin import widen_margin
-from bdnn.search.objective import Objective
 from bdnn.search.starts import Start, make_start
 from bdnn.search.state import SearchState
 from bdnn.search.walk import Walk
@@ -71,8 +68,6 @@ def descend(
     seed: int | np.random.SeedSequence | None = None,
     start: Start = "random",
     target: float | None = None,
-    objectives: Sequence[str] = ("loss",),
-    wanted_margin: float | None = None,
     restarts: int = 1,
     max_sweeps: int | None = None,
     n_jobs: int | None = None,
@@ -94,11 +89,6 @@ def descend(
         some of its units drawn anew.
     target : float, optional
         Loss at which the search ends: a lower bound. By default the problem's conflict bound.
-    objectives : sequence of {"loss", "error", "margin", "smallest_margin", "sparsity"}
-        Lexicographic, most important first. The descent is on the first; the others are served by
-        :func:`bdnn.search.widen_margin` in what is left of the time, at least a quarter of it.
-    wanted_margin : float, optional
-        See :class:`bdnn.search.Objective`.
     restarts : int
         Independent searches; the best network wins, of equal ones the earliest.
     max_sweeps : int, optional
@@ -112,45 +102,31 @@ def descend(
     -------
     DescentResult
     """
-    objective = Objective.create(objectives, problem.architecture, wanted_margin)
     if restarts < 1 or (max_sweeps is not None and max_sweeps < 1):
         raise ModelError(
             f"restarts and max_sweeps must be positive, got {restarts} and {max_sweeps}: raise "
             "them."
         )
-    load_moves(problem.architecture, anneals=objective.order[0] != "loss")
+    load_moves(problem.architecture)
     root = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-    share = 1.0 if len(objective.order) == 1 else 0.75
-    board = _Board(problem, target, slot.part(share), max_sweeps, on_network)
+    board = _Board(problem, target, slot, max_sweeps, on_network)
     # There is an answer from the very beginning, and none that is worse is ever given.
     constant = problem.constant_network()
     board.report(constant, 0)
     tasks = list(enumerate(root.spawn(restarts)))
-    walks = run_tasks(
-        lambda task: _restart(problem, objective, start, board, *task), tasks, n_jobs=n_jobs
-    )
+    walks = run_tasks(lambda task: _restart(problem, start, board, *task), tasks, n_jobs=n_jobs)
     # A restart that was cut short because an earlier one met the target must not decide anything.
     kept = [walk for walk in walks if walk is not None]
-    first = Objective(objective.order[:1], objective.wanted_margin)
     candidates = [*(walk.best_network for walk in kept), constant]
     # A pass over all samples may take long, so that every network has one.
-    keys = [first.key(problem, candidate) for candidate in candidates]
-    best = min(range(len(candidates)), key=keys.__getitem__)
-    network, loss = candidates[best], keys[best][0]
-    if len(objective.order) > 1:
-        network = widen_margin(
-            problem,
-            network,
-            slot=slot,
-            seed=root.spawn(1)[0],
-            objectives=objective.order,
-            wanted_margin=objective.wanted_margin,
-        )
-    if objective.order != ("loss",):
-        loss = float(problem.objective(network))
+    losses = [
+        float(problem.objective(candidate)) if problem.is_feasible(candidate) else np.inf
+        for candidate in candidates
+    ]
+    best = int(np.argmin(losses))
     return DescentResult(
-        network=network,
-        loss=loss,
+        network=candidates[best],
+        loss=losses[best],
         reason=board.reason,
         sweeps=sum(walk.sweeps for walk in kept),
         seconds=board.elapsed,
@@ -218,7 +194,6 @@ class _Board:
 def _descend_on_part(
     problem: Problem[OutputLoss],
     network: Network,
-    goal: FloatArray,
     rng: np.random.Generator,
     board: _Board,
 ) -> Network:
@@ -226,7 +201,7 @@ def _descend_on_part(
     rows = rng.choice(len(problem.inputs), size=_PART, replace=False)
     part = problem.with_terms(()).subset(rows)
     slot = board.slot.part(_PART_SHARE)
-    walk = Walk(SearchState(part, network, goal), rng, slot)
+    walk = Walk(SearchState(part, network), rng, slot)
     while walk.sweeps < _PART_SWEEPS and not slot.is_over():
         walk.step()
     return walk.best_network
@@ -234,7 +209,6 @@ def _descend_on_part(
 
 def _restart(
     problem: Problem[OutputLoss],
-    objective: Objective,
     start: Start,
     board: _Board,
     index: int,
@@ -246,10 +220,9 @@ def _restart(
         return None
     rng = np.random.default_rng(seed)
     network = make_start(problem, start, rng, slot=board.slot.part(most=board.start_seconds))
-    goal = objective.goal(problem, until=objective.order[0])
     if len(problem.inputs) > LARGE and not isinstance(start, Network):
-        network = _descend_on_part(problem, network, goal, rng, board)
-    state = SearchState(problem, network, goal)
+        network = _descend_on_part(problem, network, rng, board)
+    state = SearchState(problem, network)
     state.keep_terms(rng)
     walk = Walk(state, rng, board.slot)
     if index > 0 and isinstance(start, Network):

@@ -35,18 +35,11 @@ _SUMS = ("loss", "error", "margin")
 
 @dataclass(frozen=True)
 class Objective:
-    """An order of objectives and the margin that is wanted.
+    """An order of objectives and the margin that is wanted."""
 
-    Parameters
-    ----------
-    order : tuple of {"loss", "error", "margin", "smallest_margin", "sparsity"}
-        Most important first.
-    wanted_margin : float
-        Output margin beyond which nothing is gained, in units of weights.
-    """
-
+    # Tuple of {"loss", "error", "margin", "smallest_margin", "sparsity"}: most important first.
     order: tuple[str, ...]
-    wanted_margin: float
+    wanted_margin: float  # output margin beyond which nothing is gained, in units of weights
 
     @classmethod
     def create(
@@ -70,15 +63,11 @@ class Objective:
             raise ModelError(f"wanted_margin must be positive, got {wanted_margin!r}: raise it.")
         return cls(order, float(wanted_margin))
 
-    def goal(self, problem: Problem[OutputLoss], *, until: str | None = None) -> FloatArray:
-        """Weights for compiled code, of the objectives up to and including ``until``.
-
-        The least of them has weight 1, and every other outweighs all that follow.
-        """
+    def goal(self, problem: Problem[OutputLoss]) -> FloatArray:
+        """Weights for compiled code: the least is 1, and every other outweighs all that follow."""
         goal = np.zeros(5)
         goal[3] = self.wanted_margin
         goal[4] = float(problem.architecture.ties == "first")
-        names = self.order if until is None else self.order[: self.order.index(until) + 1]
         total = float(problem.loss.label_weight.sum())
         positive = problem.loss.label_weight[problem.loss.label_weight > 0]
         smallest = float(positive.min(initial=np.inf)) if positive.size else 1.0
@@ -90,7 +79,7 @@ class Objective:
             "margin": total * (self.wanted_margin + 4.0 * width * limit),
         }
         weight = 1.0
-        for name in reversed([name for name in names if name in _SUMS]):
+        for name in reversed([name for name in self.order if name in _SUMS]):
             goal[_SUMS.index(name)] = weight
             # Loss and error move in steps of the smallest mass, or less where masses are odd; then
             # the search is led by a sum, and what it returns is still compared by `key`.

@@ -36,17 +36,6 @@ _CLEARANCE = 0.5
 class SearchState:
     """A network under change, together with its values on all inputs of a problem.
 
-    Parameters
-    ----------
-    problem : Problem
-        Of classes or of numbers; those of numbers have no moves of outputs.
-    network : Network
-        Where the search starts.
-    goal : array, optional
-        What the cost is made of, see :meth:`bdnn.search.Objective.goal`; the loss by default.
-    limits : MoveLimits, optional
-        By default whatever the weight sets allow.
-
     Attributes
     ----------
     arrays : Arrays
@@ -61,10 +50,12 @@ class SearchState:
 
     def __init__(
         self,
+        # Of classes or of numbers; those of numbers have no moves of outputs.
         problem: Problem[Any],
-        network: Network,
+        network: Network,  # where the search starts
+        # What the cost is made of, see :meth:`bdnn.search.Objective.goal`; the loss by default.
         goal: FloatArray | None = None,
-        limits: MoveLimits | None = None,
+        limits: MoveLimits | None = None,  # by default whatever the weight sets allow
     ) -> None:
         shape = problem.architecture
         self.problem = problem
@@ -164,13 +155,13 @@ class SearchState:
 
     def refresh(self, first: int = 0) -> None:
         """Compute sums from a layer on, in the order of additions that :class:`Network` uses."""
-        from bdnn.search.kernels.backend import refresh
+        from bdnn.search.kernels.forward import refresh
 
         refresh(self.arrays, self.levels, first)
 
     def follow(self, k: int, unit: int) -> None:
         """Compute what a changed unit of layer ``k`` changes."""
-        from bdnn.search.kernels.backend import commit
+        from bdnn.search.kernels.forward import commit
 
         commit(self.arrays, self.levels, k, unit)
 

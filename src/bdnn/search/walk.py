@@ -48,26 +48,15 @@ _BROKEN = 1e300
 
 def search_within(
     problem: Problem[OutputLoss],
-    start: Network,
+    start: Network,  # its weights are moved to where the terms let them be
     *,
     rng: np.random.Generator,
     sweeps: int,
     slot: Slot,
+    # Called with every network that keeps the terms and has a lower objective than those before.
     on_network: Callable[[Network], None],
 ) -> None:
-    """Walk from one start for so many sweeps and report every better network.
-
-    Parameters
-    ----------
-    problem : Problem[OutputLoss]
-    start : Network
-        Its weights are moved to where the terms let them be.
-    rng : numpy.random.Generator
-    sweeps : int
-    slot : Slot
-    on_network : callable
-        Called with every network that keeps the terms and has a lower objective than those before.
-    """
+    """Walk from one start for so many sweeps and report every better network."""
     state = SearchState(problem, start)
     if not state.keep_terms(rng):
         return
@@ -121,12 +110,10 @@ class Walk:
             cost=s.cost.copy(),
             cost_on=s.cost_on.copy(),
             cost_off=s.cost_off.copy(),
-            mass=s.mass.copy(),
         )
         self._price = np.ones(len(s.cost))
         unavoidable = np.minimum(s.cost_on, s.cost_off).sum(axis=0)
-        wrong_mass = s.mass.sum(axis=0) - s.mass.max(axis=0)
-        self._least = s.goal[0] * unavoidable + s.goal[1] * wrong_mass
+        self._least = s.goal[0] * unavoidable
         self._charges = OutputCharges(state.problem, paired=state.paired)
         self._lowest, self.best_cost = state.cost, _BROKEN
         self.best_cost = self._true_cost()
@@ -191,7 +178,7 @@ class Walk:
         return found
 
     def _true_cost(self) -> float:
-        from bdnn.search.kernels.backend import output_costs
+        from bdnn.search.kernels.forward import output_costs
 
         output_costs(self._true, np.zeros_like(self._true.cost_on), self._true.cost)
         cost, problem = float(self._true.cost.sum()), self.state.problem
@@ -221,7 +208,6 @@ class Walk:
         self._price = price
         s.cost_on[:] = self._true.cost_on * price
         s.cost_off[:] = self._true.cost_off * price
-        s.mass[:] = self._true.mass * price
         if not self._charges.is_empty:
             charge = self._charges.on(len(s.cost_on))
             s.cost_on[:] += np.maximum(charge, 0.0)
@@ -231,8 +217,6 @@ class Walk:
 
     def _sweep(self) -> None:
         s = self.state.arrays
-        if s.goal[1] != 0.0 or s.goal[2] != 0.0:
-            self.state.anneal_outputs(0.0, self.rng)
         m = s.sums.shape[1]
         passes = _PASSES if m <= _MANY_INPUTS else 1
         for k in range(len(s.widths) - 2, -1, -1):

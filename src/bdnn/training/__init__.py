@@ -2,13 +2,12 @@
 
 from bdnn.training.base import METHODS, AbstractMethod, get_method
 from bdnn.training.gradients import Gradients
-from bdnn.training.limits import Budget, Limits
+from bdnn.training.limits import Budget, Limits, Schedule, Share
 from bdnn.training.methods import Auto, Descent, Exact
 from bdnn.training.paper.data_splitting import DataSplitting
 from bdnn.training.paper.local_search import LocalSearch
 from bdnn.training.result import Progress, Trained, TrainingResult
 from bdnn.training.run import Run
-from bdnn.training.schedule import Schedule, Share
 
 __all__ = [
     "METHODS",

@@ -1,7 +1,11 @@
-"""What all methods share: what they take, how a run begins and ends, and their names."""
+"""What all methods share: phases, which they are lists of, how a run begins and ends, their names.
+
+A failure of a phase loses no network.
+"""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,16 +13,16 @@ from fractions import Fraction
 from typing import Any, ClassVar
 
 from bdnn.bounds.previous import PreviousFit
-from bdnn.errors import ModelError
+from bdnn.clock import Slot
+from bdnn.errors import BDNNError, ModelError
 from bdnn.mip.model import GrowingModel
 from bdnn.network.expansion import from_twin, has_twin, to_twin
 from bdnn.network.network import Network
 from bdnn.problem.problem import Problem
+from bdnn.search.embedding import of_steps
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
-from bdnn.training.driver import Phase, execute
-from bdnn.training.limits import Budget
-from bdnn.training.phases.bounds import EarlierBounds
+from bdnn.training.limits import Budget, Share
 from bdnn.training.result import Progress, Trained
 from bdnn.training.robust import promised
 from bdnn.training.run import ProgressHandler, Run
@@ -33,6 +37,102 @@ _FAMILIES = {
 }
 
 
+@dataclass(frozen=True, eq=False)
+class Phase(ABC):
+    """A part of a method's work, which offers networks and bounds to the run."""
+
+    share: Share = field(default=Share(), kw_only=True)  # how long it may take
+    reserve: float = field(default=0.0, kw_only=True)  # seconds that earlier phases leave to it
+
+    #: For messages and the history.
+    name: ClassVar[str]
+    #: Whether it also follows a proof, a small enough loss or the end of the time.
+    is_final: ClassVar[bool] = False
+    #: Whether it chooses by held-out samples itself, where there are some.
+    chooses: ClassVar[bool] = False
+
+    def applies(self, run: Run[Any]) -> bool:
+        """Tell whether there is anything to do."""
+        del run
+        return True
+
+    @abstractmethod
+    def execute(self, run: Run[Any], slot: Slot) -> None:
+        """Do it, until the slot is over."""
+
+
+@dataclass(frozen=True, eq=False)
+class _EarlierBounds(Phase):
+    """Take over what a run on some of the samples proves of all of them."""
+
+    earlier: PreviousFit
+
+    name: ClassVar[str] = "earlier"
+
+    def applies(self, run: Run[Any]) -> bool:
+        return self.earlier.applies(run.problem)
+
+    def execute(self, run: Run[Any], slot: Slot) -> None:
+        run.follow(self.earlier, slot, self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class _Choose(Phase):
+    """Of all networks that were offered take the one that held-out samples prefer.
+
+    Of those that they do not tell apart it is the one of the smallest objective.
+    """
+
+    validation: Problem[Any]
+
+    name: ClassVar[str] = "validation"
+    is_final: ClassVar[bool] = True
+
+    def execute(self, run: Run[Any], slot: Slot) -> None:
+        pool = [network for network in run.candidates if run.problem.is_feasible(network)]
+        if pool:
+            best = min(pool, key=lambda n: (self.validation.value(n), run.problem.objective(n)))
+            run.choose_by_validation(best)
+
+
+def execute(phases: Sequence[Phase], run: Run[Any]) -> None:
+    """Execute phases in turn until the run has to end.
+
+    Networks are frozen and search states belong to their phase, so that a phase that fails leaves
+    nothing half-changed: the failure is noted, and the next phase goes on with the best network.
+    What we raise on purpose is an answer and no failure, and so is an error of the user's handler.
+    """
+    failure: Exception | None = None
+    for place, phase in enumerate(phases):
+        if run.interrupted:
+            break
+        try:
+            seconds = _seconds(phase, run, sum(later.reserve for later in phases[place + 1 :]))
+            is_over = run.stopping or seconds <= 0
+            if (is_over and not phase.is_final) or not phase.applies(run):
+                continue
+            phase.execute(run, run.slot(phase.name, seconds, until_close=not phase.is_final))
+        except KeyboardInterrupt:
+            run.stop()
+        except BDNNError:
+            raise
+        except Exception as error:
+            if run.strict or error is run.handler_error:
+                raise
+            failure = error
+            run.note(f"phase '{phase.name}' failed ({type(error).__name__}: {error})")
+    if failure is not None and run.incumbent is None:
+        raise failure
+    if run.remaining <= 0 and run.ended == "feasible":
+        run.end("time limit", run.reason)
+
+
+def _seconds(phase: Phase, run: Run[Any], reserve: float) -> float:
+    """What is left for a phase, without what later ones are promised."""
+    left = run.remaining if math.isinf(reserve) else run.remaining - reserve
+    return phase.share.seconds(left=max(0.0, left), limit=run.budget.seconds, elapsed=run.seconds)
+
+
 @dataclass(frozen=True)
 class AbstractMethod(ABC):
     """A way to train; a frozen record of settings, so that it can be an estimator's parameter.
@@ -42,18 +142,14 @@ class AbstractMethod(ABC):
     give), limits of branch and bound (``nodes``) and a ``solver``. All take units of any values, go
     on from a run on fewer samples, and take held-out samples, which choose in the end at least, and
     constraints and prices: moves keep them, or networks are judged by them.
-
-    Parameters
-    ----------
-    robust_radius : float, sequence of float or None
-        With a radius no first-layer activation of a training input changes for any perturbation
-        of that length: one for all, or one per distinct input. It is measured from scaled inputs
-        on their grid.
-    robust_norm : {"linf", "l1", "l2"}
-        Of these perturbations; ``l2`` needs a solver of second-order cones, as all but CP-SAT are.
     """
 
+    # With a radius no first-layer activation of a training input changes for any perturbation of
+    # that length: one for all, or one per distinct input. It is measured from scaled inputs on
+    # their grid.
     robust_radius: float | Sequence[float] | None = field(default=None, kw_only=True)
+    # Of these perturbations; ``l2`` needs a solver of second-order cones, as
+    # all but CP-SAT are.
     robust_norm: str = field(default="linf", kw_only=True)
 
     name: ClassVar[str]
@@ -121,12 +217,17 @@ class AbstractMethod(ABC):
         shape = problem.architecture
         # Twins have other thresholds, activations and scores, of which some terms speak.
         if shape.has_levels and has_twin(shape) and not problem.scale_dependent:
+            # Every network has a twin of the same answers and the other way round, so that a bound
+            # for one is a bound for the other. Only sums of continuous weights can round otherwise.
             trained = self.train(
-                _of_steps(problem),
-                validation=None if validation is None else _of_steps(validation),
-                training_part=None if training_part is None else _of_steps(training_part),
-                start=None if start is None else to_twin(start),
-                earlier=None if earlier is None else _twin_of_earlier(earlier),
+                of_steps(problem),
+                validation=validation and of_steps(validation),
+                training_part=training_part and of_steps(training_part),
+                start=start and to_twin(start),
+                earlier=earlier
+                and replace(
+                    earlier, problem=of_steps(earlier.problem), network=to_twin(earlier.network)
+                ),
                 models=models,
                 budget=budget,
                 solver=solver,
@@ -142,15 +243,20 @@ class AbstractMethod(ABC):
             budget = replace(budget, loss=budget.loss / unit)
         run = Run(problem, budget, tell)
         run.validation, run.training_part = validation, training_part
-        run.robust = promised(problem, self.robust_radius, self.robust_norm, solver)
+        if self.robust_radius is not None:
+            run.robust = promised(problem, self.robust_radius, self.robust_norm, solver)
         run.given, run.earlier = run.settled(start), earlier
         if models is not None:
             run.models = models
         for network in (problem.constant_network(), run.given):
             if network is not None:
                 run.offer(network, "start")
-        phases = self.phases(run, solver)
-        execute([EarlierBounds(share=run.schedule.earlier_bounds), *phases], run)
+        phases = list(self.phases(run, solver))
+        if earlier is not None:
+            phases.insert(0, _EarlierBounds(earlier, share=run.schedule.earlier_bounds))
+        if validation is not None and not any(phase.chooses for phase in phases):
+            phases.append(_Choose(validation))
+        execute(phases, run)
         network, result = run.result(self.name)
         return Trained(problem.finished(network), result.in_units(unit))
 
@@ -211,19 +317,6 @@ def _check_start(problem: Problem[Any], start: Network | None) -> None:
             f"start must be a network {problem.architecture}, got {shape or type(start).__name__}: "
             "embed it first, or leave start out."
         )
-
-
-def _of_steps(problem: Problem[Any]) -> Problem[Any]:
-    """The problem's twin, which every method knows.
-
-    Every network of the problem has a twin of the same answers and the other way round, so that a
-    bound for one is a bound for the other. Only sums of continuous weights can round differently.
-    """
-    return replace(problem, architecture=replace(problem.architecture, activations=()))
-
-
-def _twin_of_earlier(earlier: PreviousFit) -> PreviousFit:
-    return replace(earlier, problem=_of_steps(earlier.problem), network=to_twin(earlier.network))
 
 
 def _from_steps(trained: Trained, problem: Problem[Any]) -> Trained:

@@ -23,8 +23,7 @@ from bdnn.search.margin import widen_margin
 from bdnn.search.objective import default_margin
 from bdnn.search.starts import straight_through
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import AbstractMethod
-from bdnn.training.driver import Phase
+from bdnn.training.base import AbstractMethod, Phase
 from bdnn.training.limits import check_positive
 from bdnn.training.phases.bounds import FreeBounds
 from bdnn.training.phases.search import is_ready
@@ -65,22 +64,16 @@ class Gradients(AbstractMethod):
 
 @dataclass(frozen=True, eq=False)
 class Learn(Phase):
-    """Gradients and then margins: on all samples, or on a part first to see if margins pay.
-
-    Parameters
-    ----------
-    margin : float
-    rng : numpy.random.Generator
-    takes_all : bool
-        Whether margins count more than the loss, so that networks are taken whatever that is.
-    """
+    """Gradients and then margins: on all samples, or on a part first to see if margins pay."""
 
     margin: float
     rng: np.random.Generator
+    # Whether margins count more than the loss, so that networks are taken whatever that is.
     takes_all: bool = False
 
     name: ClassVar[str] = "gradients"
     is_final: ClassVar[bool] = True
+    chooses: ClassVar[bool] = True
 
     @classmethod
     def of(cls, run: Run[Any], margin: float | None, *, takes_all: bool = False) -> Self:

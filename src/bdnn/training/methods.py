@@ -13,18 +13,16 @@ from typing import Any, ClassVar
 from bdnn.mip import DEFAULT_EPS, Reductions
 from bdnn.search.starts import Start
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import AbstractMethod
-from bdnn.training.driver import Phase
+from bdnn.training.base import AbstractMethod, Phase
 from bdnn.training.gradients import Learn
+from bdnn.training.limits import Share
 from bdnn.training.paper.alternation import Alternate
 from bdnn.training.phases.bounds import FreeBounds, NarrowBounds
 from bdnn.training.phases.numbers import DescendNumbers
-from bdnn.training.phases.search import Adapt, Begin, Descend, Search
-from bdnn.training.phases.solve import Solve, program_size
-from bdnn.training.phases.widen import Choose, Widen
+from bdnn.training.phases.search import Begin, Descend, Search, Widen
+from bdnn.training.phases.solve import Adapt, Solve, program_size
 from bdnn.training.phases.worst_case import DescendWorstCase
 from bdnn.training.run import Run
-from bdnn.training.schedule import Share
 
 
 @dataclass(frozen=True)
@@ -51,8 +49,9 @@ class Exact(AbstractMethod):
         """The program, from the network of fewer samples if there is one."""
         solve = Solve(solver, self.reductions, self.eps, share=run.schedule.solve)
         if run.problem.loss.family == "numbers":
-            return [FreeBounds(share=run.schedule.free_bounds), solve, Choose()]
-        return [Adapt(share=run.schedule.adapt), solve, Choose()]
+            return [FreeBounds(share=run.schedule.free_bounds), solve]
+        adapt = [Adapt(share=run.schedule.adapt)] if run.earlier is not None else []
+        return [*adapt, solve]
 
 
 @dataclass(frozen=True)
@@ -103,16 +102,16 @@ class Descent(AbstractMethod):
         del solver
         bounds, family = FreeBounds(share=run.schedule.free_bounds), run.problem.loss.family
         if family == "numbers":
-            return [bounds, DescendNumbers(self.patience, self.kicks), Choose()]
+            return [bounds, DescendNumbers(self.patience, self.kicks)]
         if family == "guarantees":
-            return [bounds, self._worst_case(run, Share()), Choose()]
+            return [bounds, self._worst_case(run, Share())]
         search = Search(run, self.objectives, self.wanted_margin, self.start, self.patience)
         share = run.schedule.lone_search if search.widens else Share()
         return [
             bounds,
             Begin(search, share=share),
             Descend(search, share=share),
-            Widen(search) if run.is_free else Choose(),
+            *([Widen(search)] if run.is_free else []),
         ]
 
     def _worst_case(self, run: Run[Any], share: Share) -> Phase:
@@ -156,10 +155,10 @@ class Auto(Descent):
         if run.robust is not None and run.problem.loss.family == "classes" and not shape.has_levels:
             alone = replace(solve, patience=None)
             if not shape.hidden or run.earlier is not None:
-                return [bounds, alone, Choose()]
+                return [bounds, alone]
             # The program alone would begin, and mostly end, with a constant network.
             alternate = Alternate(solver, eps=self.eps, share=run.schedule.alternate)
-            return [bounds, alternate, alone, Choose()]
+            return [bounds, alternate, alone]
         lists = {
             "classes": self._of_classes,
             "numbers": self._of_numbers,
@@ -183,17 +182,15 @@ class Auto(Descent):
         if narrow is not None:
             phases.append(replace(narrow, when=lambda: search.is_compiled and search.wants_proof))
         phases.append(replace(solve, when=lambda: search.wants_proof))
-        if not run.is_free:
-            return [*phases, Choose()]
-        return [*phases, Widen(search, reserve=reserve, share=last)]
+        return [*phases, Widen(search, reserve=reserve, share=last)] if run.is_free else phases
 
     def _of_numbers(self, run: Run[Any], solve: Solve) -> list[Phase]:
         is_small = program_size(run.problem) <= run.schedule.largest_programs["numbers"]
         share = run.schedule.search if is_small else Share()
         descend = DescendNumbers(self.patience, self.kicks, share=share)
-        return [descend, solve, Choose()]
+        return [descend, solve]
 
     def _of_guarantees(self, run: Run[Any], solve: Solve) -> list[Phase]:
         search = self._worst_case(run, run.schedule.search)
         has_program = run.problem.loss.has_leads(run.problem.architecture)
-        return [search, *([solve] if has_program else []), Choose()]
+        return [search, *([solve] if has_program else [])]

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Generic, NamedTuple
 
 import numpy as np
 
+from bdnn.bounds.argument import BoundArgument
 from bdnn.bounds.previous import PreviousFit
 from bdnn.clock import Clock, Slot
 from bdnn.errors import NoSolutionError
@@ -18,12 +19,11 @@ from bdnn.mip import NetworkModel, Robust
 from bdnn.mip.loss import OutputObjective
 from bdnn.mip.model import GrowingModel
 from bdnn.network.network import Network
-from bdnn.problem.bound import Bound
+from bdnn.problem.bound import BestBounds, Bound
 from bdnn.problem.problem import AnyLoss, Problem
-from bdnn.training.limits import Budget
+from bdnn.training.limits import Budget, Schedule
 from bdnn.training.result import Progress, Trained, TrainingResult, optimal
 from bdnn.training.robust import settled
-from bdnn.training.schedule import Schedule
 
 ProgressHandler = Callable[[Progress], bool | None]
 
@@ -48,17 +48,6 @@ class Run(Generic[AnyLoss]):
     Networks are judged by their forward pass and by feasibility alone, whatever their finder claims
     of them. Objectives and bounds are compared as fractions: no tolerance makes a gap a proof.
 
-    Parameters
-    ----------
-    problem : Problem
-    budget : Budget, optional
-    handler : callable, optional
-        Called with a :class:`~bdnn.training.result.Progress` now and then; the run ends when it
-        returns True.
-    schedule : Schedule
-    clock : callable
-        The time in seconds.
-
     Attributes
     ----------
     incumbent : Incumbent or None
@@ -79,10 +68,12 @@ class Run(Generic[AnyLoss]):
         self,
         problem: Problem[AnyLoss],
         budget: Budget | None = None,
+        # Called with a :class:`~bdnn.training.result.Progress` now and then; the run ends when it
+        # returns True.
         handler: ProgressHandler | None = None,
         *,
         schedule: Schedule | None = None,
-        clock: Clock = time.perf_counter,
+        clock: Clock = time.perf_counter,  # the time in seconds
     ) -> None:
         self.problem = problem
         self.budget = budget or Budget()
@@ -106,7 +97,7 @@ class Run(Generic[AnyLoss]):
         self.steps: list[dict[str, Any]] = []
         # How long a forward pass over all samples takes: on large data the last checks need some.
         self.pass_seconds = 0.0
-        self._bounds = _Bounds(problem.irreducible)
+        self._bounds = BestBounds(problem.irreducible)
         self._handler, self._clock = handler, clock
         self._started = clock()
         self._improved = self._told = 0.0
@@ -225,6 +216,12 @@ class Run(Generic[AnyLoss]):
         """Take a network that the user's objectives prefer, whatever its loss."""
         self._keep(network, self.objective(network), phase)
 
+    def choose_by_validation(self, network: Network) -> None:
+        """Take a network that held-out samples prefer."""
+        if self.incumbent and self.objective(network) > self.incumbent.objective:
+            self.note("validation preferred a network of higher training loss")
+        self.choose(network, "validation")
+
     def _keep(self, network: Network, objective: Fraction, phase: str) -> None:
         self.incumbent = Incumbent(network, objective)
         for bound in self._bounds.drop_above(objective):
@@ -245,12 +242,17 @@ class Run(Generic[AnyLoss]):
 
         One with a condition is dropped as soon as a network undercuts it.
         """
-        if self.incumbent is not None and _is_refuted(bound, self.incumbent.objective):
+        if self.incumbent is not None and bound.is_refuted_by(self.incumbent.objective):
             self._leave_out(bound)
         elif self._bounds.add(bound):
             self._improved = self.seconds
             self.is_close = self.incumbent is not None and self.suffices(self.incumbent.objective)
             self.mark(phase)
+
+    def follow(self, argument: BoundArgument, slot: Slot, phase: str) -> None:
+        """Take the bounds that an argument yields."""
+        for bound in argument.bounds(self.problem, slot, self.loss):
+            self.prove(bound, phase)
 
     def _leave_out(self, bound: Bound) -> None:
         """Say so where a network refutes a bound that takes nothing for granted."""
@@ -363,45 +365,3 @@ class Run(Generic[AnyLoss]):
         if self._is_within_gap(objective):
             return "gap limit"
         return "loss limit" if self.suffices(objective) else self.ended
-
-
-class _Bounds:
-    """The best bound of every kind of condition: none, a tolerance, a margin.
-
-    Where a network refutes one with a margin, the others still hold.
-    """
-
-    def __init__(self, first: Bound) -> None:
-        self._held = {_kind(first): first}
-        self._least = replace(first, value=Fraction(0), origin="zero")
-
-    @property
-    def best(self) -> Bound:
-        """The largest one; of equal ones that of the weaker condition."""
-        held = (self._held[kind] for kind in sorted(self._held))
-        return max(held, key=lambda bound: bound.value, default=self._least)
-
-    def add(self, bound: Bound) -> bool:
-        """Take a bound, unless one that takes no more for granted is as large."""
-        kind = _kind(bound)
-        known = (held.value for other, held in self._held.items() if other <= kind)
-        if max(known, default=-math.inf) >= bound.value:
-            return False
-        self._held[kind] = bound
-        return True
-
-    def drop_above(self, objective: Fraction) -> list[Bound]:
-        """Leave out what a network of this objective refutes."""
-        refuted = {k: bound for k, bound in self._held.items() if _is_refuted(bound, objective)}
-        for kind in refuted:
-            del self._held[kind]
-        return list(refuted.values())
-
-
-def _kind(bound: Bound) -> int:
-    condition = bound.condition
-    return 2 if condition.margin > 0 else int(condition.tolerance > 0)
-
-
-def _is_refuted(bound: Bound, objective: Fraction) -> bool:
-    return objective < bound.value - bound.condition.tolerance

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bdnn.bounds.listed.table import Indices, UnitTable
 from bdnn.network.activation import BoolArray
 from bdnn.network.architecture import WeightSet
-from bdnn.search.kernels.backend import compiled
+from bdnn.search.kernels.compiled import compiled
 from bdnn.search.loading import BackgroundLoad
 
 Columns = NDArray[np.uint8]

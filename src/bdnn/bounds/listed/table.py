@@ -17,7 +17,7 @@ from bdnn.bounds.enumeration import n_weight_vectors, weight_vectors
 from bdnn.clock import Slot
 from bdnn.network.activation import BoolArray, FloatArray, weighted_sums
 from bdnn.network.architecture import WeightSet
-from bdnn.search.kernels.backend import compiled
+from bdnn.search.kernels.compiled import compiled
 from bdnn.search.loading import BackgroundLoad
 
 Indices = NDArray[np.int64]

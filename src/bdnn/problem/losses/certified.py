@@ -30,20 +30,11 @@ class CertifiedLoss(AbstractLoss):
 
     For one hidden layer the bound is exact up to units that cannot flip independently. Samples of
     equal inputs may have different regions, so that each is a line of its own.
-
-    Parameters
-    ----------
-    regions : Regions
-    labels : array of shape (n_lines,)
-    weight : integers of shape (n_lines,)
-        In multiples of ``grain``.
-    grain : Fraction
-    n_outputs : int
     """
 
     regions: Regions
-    labels: NDArray[np.intp]
-    weight: IntegerArray
+    labels: NDArray[np.intp]  # (n_lines,)
+    weight: IntegerArray  # (n_lines,): in multiples of ``grain``
     grain: Fraction
     n_outputs: int
 

@@ -16,9 +16,8 @@ from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.bound import Bound, Condition
-from bdnn.problem.constant import idle_layers
 from bdnn.problem.limits import WeightLimits
-from bdnn.problem.losses.base import AbstractLoss
+from bdnn.problem.losses.base import AbstractLoss, idle_layers
 from bdnn.problem.samples import Samples
 from bdnn.program import IndexArray
 
@@ -33,31 +32,17 @@ class DistanceLoss(AbstractLoss):
 
     Prices measure errors in standard deviations of the targets. These are real numbers: their
     tolerance is part of whatever is claimed of them.
-
-    Parameters
-    ----------
-    targets : array of shape (n_rows, n_outputs)
-        In units of the outputs' values.
-    weight : array of shape (n_rows,)
-    group : array of shape (n_rows,)
-        Line of every row.
-    price : array of shape (n_outputs,)
-    relative_tolerance : float
-        Difference of loss and bound, as a share of the loss of a network that knows only the mean,
-        that counts as none.
-    offset : float
-        What the samples cost beyond this table of targets.
-    ridge : float
-        Price of squared output weights.
     """
 
-    targets: FloatArray
-    weight: FloatArray
-    group: IndexArray
-    price: FloatArray
+    targets: FloatArray  # (n_rows, n_outputs): in units of the outputs' values
+    weight: FloatArray  # (n_rows,)
+    group: IndexArray  # (n_rows,): line of every row
+    price: FloatArray  # (n_outputs,)
+    # Difference of loss and bound, as a share of the loss of a network that knows only the mean,
+    # that counts as none.
     relative_tolerance: float = 1e-6
-    offset: float = 0.0
-    ridge: float = 0.0
+    offset: float = 0.0  # what the samples cost beyond this table of targets
+    ridge: float = 0.0  # price of squared output weights
 
     family: ClassVar[str] = "numbers"
 

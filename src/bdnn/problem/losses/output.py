@@ -16,9 +16,8 @@ from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.bound import Bound
-from bdnn.problem.constant import constant_classifier
 from bdnn.problem.limits import WeightLimits
-from bdnn.problem.losses.base import AbstractLoss
+from bdnn.problem.losses.base import AbstractLoss, constant_classifier
 from bdnn.problem.samples import IntegerArray, Samples, to_floats, whole_multiples
 from bdnn.program import IndexArray
 
@@ -34,15 +33,9 @@ class OutputLoss(AbstractLoss):
 
     What the cheaper of the two costs whatever the network does is irreducible: samples with equal
     inputs and different classes.
-
-    Parameters
-    ----------
-    counts : integers of shape (n_lines, n_outputs)
-        In multiples of ``grain``.
-    grain : Fraction
     """
 
-    counts: IntegerArray
+    counts: IntegerArray  # (n_lines, n_outputs): in multiples of ``grain``
     grain: Fraction = Fraction(1)
 
     kind: ClassVar[str] = "output"

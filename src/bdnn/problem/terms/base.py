@@ -43,15 +43,9 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class AbstractTerm(ABC):
-    """One demand on networks.
+    """One demand on networks."""
 
-    Parameters
-    ----------
-    name : str
-        As the user wrote it, for messages.
-    """
-
-    name: str
+    name: str  # as the user wrote it, for messages
 
     is_price: ClassVar[bool] = False
     # Whether it speaks of what a network says of single samples.

@@ -17,26 +17,14 @@ from bdnn.program import IndexArray, Program
 
 
 class Form(NamedTuple):
-    """Numbers of a network, ``scale * (coefficients @ x[columns] + constant)`` in a program.
+    """Numbers of a network, ``scale * (coefficients @ x[columns] + constant)`` in a program."""
 
-    Attributes
-    ----------
-    columns : array of shape (..., summands)
-    coefficients : array that broadcasts to this shape
-    constant : array that broadcasts to the leading axes
-    scale : float
-    whole : bool
-        Whether what is in brackets is a whole number.
-    reach : float
-        What it is in size at most.
-    """
-
-    columns: IndexArray
-    coefficients: FloatArray
-    constant: FloatArray
+    columns: IndexArray  # (..., summands)
+    coefficients: FloatArray  # array that broadcasts to this shape
+    constant: FloatArray  # array that broadcasts to the leading axes
     scale: float = 1.0
-    whole: bool = False
-    reach: float = np.inf
+    whole: bool = False  # whether what is in brackets is a whole number
+    reach: float = np.inf  # what it is in size at most
 
     def matrix(self, n_columns: int) -> tuple[csr_array, FloatArray]:
         """The same as a matrix over all columns of a program, and constants."""

@@ -26,35 +26,19 @@ _MOST_GROUPS = 20
 
 @dataclass(frozen=True, eq=False)
 class Context:
-    """Names and samples of a training run.
-
-    Parameters
-    ----------
-    architecture : Architecture
-    names : tuple of str or None
-        Of the features.
-    classes : tuple
-        Labels in the order of the outputs.
-    X : array of shape (n_samples, n_features)
-        Features before scaling.
-    labels : array of int of shape (n_samples,)
-        Index of every sample's class.
-    lines : array of int of shape (n_samples,)
-        Line of the training problem that a sample is part of, -1 for samples that are left out.
-    group_of : array of shape (n_samples,) or None
-        Group of every sample, for fairness.
-    total : int or None
-        Number of lines, where there are more than those of the samples.
-    """
+    """Names and samples of a training run."""
 
     architecture: Architecture
-    names: tuple[str, ...] | None
-    classes: tuple[Any, ...]
-    X: FloatArray
-    labels: NDArray[np.intp]
+    names: tuple[str, ...] | None  # of the features
+    classes: tuple[Any, ...]  # labels in the order of the outputs
+    X: FloatArray  # (n_samples, n_features): features before scaling
+    labels: NDArray[np.intp]  # (n_samples,): index of every sample's class
+    # (n_samples,): line of the training problem that a sample is part of, -1 for samples
+    # that are left out.
     lines: NDArray[np.intp]
+    # (n_samples,): group of every sample, for fairness.
     group_of: NDArray[Any] | None = None
-    total: int | None = None
+    total: int | None = None  # number of lines, where there are more than those of the samples
 
     @classmethod
     def of_problem(cls, problem: Problem[Any]) -> Context:

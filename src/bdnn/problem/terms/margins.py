@@ -23,21 +23,11 @@ from bdnn.problem.terms.builder import Builder, LeastValues
 
 @dataclass(frozen=True, eq=False)
 class Margins(AbstractTerm):
-    """What outputs lack to a wanted margin on the right side of their threshold.
+    """What outputs lack to a wanted margin on the right side of their threshold."""
 
-    Parameters
-    ----------
-    saturated : float
-        Times the sum of what all outputs lack.
-    maximal : float
-        Times the largest lack.
-    wanted : float
-        The margin g, in units of weights.
-    """
-
-    saturated: float
-    maximal: float
-    wanted: float
+    saturated: float  # times the sum of what all outputs lack
+    maximal: float  # times the largest lack
+    wanted: float  # the margin g, in units of weights
 
     is_price: ClassVar[bool] = True
     sees_samples: ClassVar[bool] = True

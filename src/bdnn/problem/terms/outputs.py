@@ -25,20 +25,15 @@ from bdnn.program import IndexArray
 class OutputTerm(AbstractTerm):
     """``lower <= A z <= upper`` for the outputs of all lines, some of which must be decided.
 
-        outputs:  lower <= A z <= upper
-        decided:  sum_l z_l = 1
-
-    Parameters
-    ----------
-    A : csr_array of shape (n_rows, n_lines * n_outputs)
-    lower, upper : arrays of shape (n_rows,)
-    decided : array of int
-        Lines of which exactly one output must be on, so that it is the predicted class.
+    outputs:  lower <= A z <= upper
+    decided:  sum_l z_l = 1
     """
 
-    A: csr_array
+    A: csr_array  # (n_rows, n_lines * n_outputs)
+    # (n_rows,).
     lower: FloatArray
     upper: FloatArray
+    # Lines of which exactly one output must be on, so that it is the predicted class.
     decided: NDArray[np.integer]
     promised: dict[str, Any]
 

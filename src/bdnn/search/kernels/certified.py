@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.search.kernels.arrays import IntArray, MoveLimits
-from bdnn.search.kernels.backend import assign, compiled, fill, level_merit, threshold_search
+from bdnn.search.kernels.compiled import compiled
+from bdnn.search.kernels.line import level_merit, threshold_search
 from bdnn.search.moves.anneal import REACH, accepts, proposal
 from bdnn.search.moves.improve import shuffled
-from bdnn.search.moves.unit import nonzeros, room_of
+from bdnn.search.moves.unit import assign, fill, nonzeros, room_of
 
 BOX, MAXIMUM, EUCLIDEAN = 0, 1, 2
 # Share of the proposals of continuous weights that take one out: sums then move less in a ball.
@@ -31,59 +32,38 @@ _ZEROS = 0.2
 
 
 class Worst(NamedTuple):
-    """A network, the balls around all samples, and the worst case in them.
+    """A network, the balls around all samples, and the worst case in them."""
 
-    Parameters
-    ----------
-    low, high : arrays of shape (n_features, n_samples)
-        Box around every ball.
-    centre : array of shape (n_features, n_samples)
-    radius : array of shape (n_samples,)
-    norm : array of one code
-        Dual norm of the weights that limits a sum beside the box: none, the largest entry, or the
-        Euclidean length.
-    label : array of shape (n_samples,)
-    mass : array of shape (n_samples,)
-    weights, weight_at : arrays
-        Weights of the hidden layer and then of the outputs, and where each begin.
-    limits : MoveLimits
-    W, V : arrays of shape (n_hidden, n_features) and (n_outputs, n_hidden)
-        Views of the weights.
-    t, T : arrays
-        Thresholds of the hidden layer and of the outputs.
-    lower, upper : arrays of shape (n_hidden, n_samples)
-        Bounds of the hidden sums.
-    lead : array of shape (n_samples, n_outputs)
-        Worst lead of the true class over every other, infinite over itself.
-    values, top_values : arrays
-        Allowed weights of both layers, empty where they are continuous.
-    free : 0/1 array of one entry
-        Whether every unit has a threshold of its own.
-    wanted : array of one entry
-        Lead beyond which nothing is gained.
-    """
-
+    # (n_features, n_samples): box around every ball.
     low: FloatArray
     high: FloatArray
-    centre: FloatArray
-    radius: FloatArray
+    centre: FloatArray  # (n_features, n_samples)
+    radius: FloatArray  # (n_samples,)
+    # Array of one code: dual norm of the weights that limits a sum beside the box: none, the
+    # largest entry, or the Euclidean length.
     norm: IntArray
-    label: NDArray[np.int64]
-    mass: FloatArray
+    label: NDArray[np.int64]  # (n_samples,)
+    mass: FloatArray  # (n_samples,)
+    # Weights of the hidden layer and then of the outputs, and where each begin.
     weights: FloatArray
     weight_at: IntArray
     limits: MoveLimits
+    # (n_hidden, n_features) and (n_outputs, n_hidden): views of the weights.
     W: FloatArray
     V: FloatArray
+    # Thresholds of the hidden layer and of the outputs.
     t: FloatArray
     T: FloatArray
+    # (n_hidden, n_samples): bounds of the hidden sums.
     lower: FloatArray
     upper: FloatArray
+    # (n_samples, n_outputs): worst lead of the true class over every other, infinite over itself.
     lead: FloatArray
+    # Allowed weights of both layers, empty where they are continuous.
     values: FloatArray
     top_values: FloatArray
-    free: BoolArray
-    wanted: FloatArray
+    free: BoolArray  # whether every unit has a threshold of its own
+    wanted: FloatArray  # array of one entry: lead beyond which nothing is gained
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Compiled forward pass, flips and costs; ``reference`` says the same in plain numpy.
+"""Compiled forward pass, flips and costs.
 
 Written as plain loops: that keeps compilation short, and the order of additions is the one of
 :class:`bdnn.Network`, so that sums formed anew agree with the network's to the last bit.

@@ -150,26 +150,17 @@ def _sorted_best(
 
 @compiled
 def best_interval(
+    # Only the first ``n`` entries count.
     breaks: FloatArray,
     jumps: FloatArray,
     n: int,
-    base: float,
+    base: float,  # value to the left of all breakpoints
+    # Perhaps infinite.
     low: float,
     high: float,
-    end: float,
+    end: float,  # width of an interval that only one breakpoint bounds
 ) -> tuple[float, float, float]:
     """Find the widest of the best intervals between breakpoints in [low, high].
-
-    Parameters
-    ----------
-    breaks, jumps : arrays
-        Only the first ``n`` entries count.
-    base : float
-        Value to the left of all breakpoints.
-    low, high : float
-        Perhaps infinite.
-    end : float
-        Width of an interval that only one breakpoint bounds.
 
     Returns
     -------

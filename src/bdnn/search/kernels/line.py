@@ -8,7 +8,6 @@ merit
 
 is constant between the breakpoints ``(threshold - a_i) / h_i``: sorting them and adding the jumps
 from left to right visits every value that ``f`` takes, see :mod:`bdnn.search.kernels.intervals`.
-``reference`` says the same in plain numpy.
 """
 
 from __future__ import annotations
@@ -32,22 +31,16 @@ _SMALL_GAP, _CLEARANCE = 1e-9, 0.5
 
 @compiled
 def line_search(
+    # (n_inputs,): ``a_i``, ``h_i`` and ``g_i``.
     sums: FloatArray,
     direction: FloatArray,
     gains: FloatArray,
     threshold: float,
+    # Smallest and largest allowed step, perhaps infinite.
     low: float,
     high: float,
 ) -> tuple[float, float, float]:
     """Find the step along a direction with the largest merit; return step, merit and width.
-
-    Parameters
-    ----------
-    sums, direction, gains : arrays of shape (n_inputs,)
-        ``a_i``, ``h_i`` and ``g_i``.
-    threshold : float
-    low, high : float
-        Smallest and largest allowed step, perhaps infinite.
 
     Returns
     -------

@@ -8,7 +8,6 @@ of weighted residuals, lowers the squared loss by
 over the weights ``a`` that are allowed; ``W`` is the weight of all inputs and the second factor is
 due to the bias, which follows (without a bias it is missing). Along a line in weight space inputs
 switch one after the other, so that sorting the breakpoints and adding up visits every set.
-``reference`` says the same in plain numpy.
 """
 
 from __future__ import annotations
@@ -53,36 +52,19 @@ def set_gain(
 
 @compiled
 def best_split(
-    breaks: FloatArray,
+    breaks: FloatArray,  # (n,): steps at which inputs switch
+    # (n,): 1 where an input switches on with growing steps, -1 where it switches off.
     signs: FloatArray,
-    moments: FloatArray,
-    base: FloatArray,
-    weight: float,
-    price: FloatArray,
-    rules: FloatArray,
+    moments: FloatArray,  # (n, 1 + n_outputs): weight and weighted residuals of every input
+    base: FloatArray,  # (1 + n_outputs,): moments of the inputs that are on far left
+    weight: float,  # of all inputs
+    price: FloatArray,  # (n_outputs,)
+    rules: FloatArray,  # (5,): see :func:`set_gain`
+    # Smallest and largest allowed step, perhaps infinite.
     low: float,
     high: float,
 ) -> tuple[float, float]:
-    """Find the step with the largest gain; return the middle of its interval and the gain.
-
-    Parameters
-    ----------
-    breaks : array of shape (n,)
-        Steps at which inputs switch.
-    signs : array of shape (n,)
-        1 where an input switches on with growing steps, -1 where it switches off.
-    moments : array of shape (n, 1 + n_outputs)
-        Weight and weighted residuals of every input.
-    base : array of shape (1 + n_outputs,)
-        Moments of the inputs that are on far left.
-    weight : float
-        Of all inputs.
-    price : array of shape (n_outputs,)
-    rules : array of shape (5,)
-        See :func:`set_gain`.
-    low, high : float
-        Smallest and largest allowed step, perhaps infinite.
-    """
+    """Find the step with the largest gain; return the middle of its interval and the gain."""
     n = len(breaks)
     order = sorted_order(breaks, n)
     state = base.copy()

@@ -12,22 +12,21 @@ import numpy as np
 
 from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.arrays import PER_UNIT, Arrays, IntArray, Levels, MoveLimits
-from bdnn.search.kernels.backend import (
+from bdnn.search.kernels.compiled import compiled
+from bdnn.search.kernels.forward import commit, input_line, output_costs, switch, unit_task
+from bdnn.search.kernels.line import combine, level_merit
+from bdnn.search.moves.improve import shuffled
+from bdnn.search.moves.unit import (
     add_scaled,
     assign,
-    combine,
-    commit,
-    compiled,
+    best_thresholds,
     fill,
-    input_line,
-    level_merit,
-    output_costs,
-    switch,
+    layer_at,
+    nonzeros,
+    put,
+    room_of,
     total_of,
-    unit_task,
 )
-from bdnn.search.moves.improve import shuffled
-from bdnn.search.moves.unit import best_thresholds, layer_at, nonzeros, put, room_of
 
 # Continuous weights and thresholds move by up to this much at once.
 REACH = 0.5

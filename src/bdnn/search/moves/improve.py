@@ -13,19 +13,20 @@ import numpy as np
 
 from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.arrays import PER_UNIT, IntArray, Levels
-from bdnn.search.kernels.backend import (
+from bdnn.search.kernels.compiled import compiled
+from bdnn.search.kernels.line import combine, level_merit, line_search, value_search
+from bdnn.search.moves.unit import (
     add_scaled,
     assign,
-    combine,
-    compiled,
+    best_thresholds,
     divide,
     largest_of,
-    level_merit,
-    line_search,
+    move_by,
+    nonzeros,
+    put,
     shift_by,
-    value_search,
+    stacked,
 )
-from bdnn.search.moves.unit import best_thresholds, move_by, nonzeros, put, stacked
 
 _TOLERANCE = 1e-9
 # Up to this many values of a weight are each tried with their own best thresholds.

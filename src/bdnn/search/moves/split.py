@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bdnn.network.activation import BoolArray, FloatArray
-from bdnn.search.kernels.backend import best_split, set_gain
+from bdnn.search.kernels.split import best_split, set_gain
 from bdnn.search.refit import has_own_bias
 from bdnn.search.state import SearchState
 

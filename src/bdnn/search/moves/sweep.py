@@ -11,18 +11,19 @@ from __future__ import annotations
 import numpy as np
 
 from bdnn.search.kernels.arrays import PER_UNIT, Arrays, IntArray, Levels, MoveLimits
-from bdnn.search.kernels.backend import (
+from bdnn.search.kernels.compiled import compiled
+from bdnn.search.kernels.forward import commit, refresh, switch, unit_task
+from bdnn.search.moves.improve import improve_lines, improve_values
+from bdnn.search.moves.unit import (
     assign,
     bracket,
-    commit,
-    compiled,
-    refresh,
-    switch,
+    draw_thresholds,
+    layer_at,
+    nonzeros,
+    put,
+    room_of,
     total_of,
-    unit_task,
 )
-from bdnn.search.moves.improve import improve_lines, improve_values
-from bdnn.search.moves.unit import draw_thresholds, layer_at, nonzeros, put, room_of
 
 # A relative difference of costs that is rounding.
 _TOLERANCE = 1e-9

@@ -28,7 +28,7 @@ from bdnn.search.starts.simple import random_levels
 from bdnn.search.walk import search_within, with_allowed_weights
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
-from bdnn.training.driver import Phase
+from bdnn.training.base import Phase
 from bdnn.training.paper.construction import robust_start
 from bdnn.training.paper.halves import Freed, HalfSolution, Halves, Neighbourhood, free_layers
 from bdnn.training.paper.programs import HalfPrograms
@@ -45,12 +45,10 @@ _MOST_FURTHER = 100
 
 @dataclass(frozen=True, eq=False)
 class Alternate(Phase):
-    """Optimise odd and even layers in turn, from several starts.
-
-    Fields are those of :class:`~bdnn.training.LocalSearch`.
-    """
+    """Optimise odd and even layers in turn, from several starts."""
 
     solver: str | AbstractSolver = "auto"
+    # See :class:`~bdnn.training.LocalSearch`.
     starts: int = 4
     start: LocalStart = "random"
     subproblems: Subproblems = "auto"

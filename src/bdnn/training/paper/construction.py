@@ -49,12 +49,13 @@ _SWEEPS = 40
 
 @dataclass(frozen=True, eq=False)
 class UnitPool:
-    """Units that cut no cluster, the clusters that they hold, and the nearest input's distance."""
+    """Units that cut no cluster."""
 
+    # Weights and threshold of every unit.
     W: FloatArray
     t: FloatArray
-    on: BoolArray
-    margin: FloatArray
+    on: BoolArray  # (n_units, n_clusters): which clusters a unit holds
+    margin: FloatArray  # distance of the nearest input from the unit's plane
 
     def __len__(self) -> int:
         return len(self.W)

@@ -25,8 +25,7 @@ from bdnn.problem.losses.output import OutputLoss
 from bdnn.program import IndexArray
 from bdnn.search.loading import wait_until_ready
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import AbstractMethod
-from bdnn.training.driver import Phase
+from bdnn.training.base import AbstractMethod, Phase
 from bdnn.training.limits import is_number
 from bdnn.training.paper.clusters import BatchKind, Partition, Sampler, SplitKind
 from bdnn.training.paper.construction import construct
@@ -157,6 +156,7 @@ class _Epochs(Phase):
 
     name: ClassVar[str] = "epoch"
     is_final: ClassVar[bool] = True
+    chooses: ClassVar[bool] = True
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
         # The matrices of an epoch are small: more threads than asked for would only wait.

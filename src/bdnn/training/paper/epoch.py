@@ -28,8 +28,8 @@ from bdnn.program import IndexArray
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import choose_solver
 from bdnn.solvers.result import Limits, Termination
+from bdnn.training.limits import Schedule
 from bdnn.training.paper.clusters import joint_loss, numbered
-from bdnn.training.schedule import Schedule
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +50,12 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class EpochProblem:
-    """A batch and the cluster of every input, from 0 without gaps.
+    """A batch and the clusters of its inputs."""
 
-    With a radius first-layer activations must hold in balls around the inputs.
-    """
-
-    problem: Problem[OutputLoss]
+    problem: Problem[OutputLoss]  # the batch
+    # (n_inputs,): number of the cluster of every input, from 0 without gaps.
     groups: IndexArray
+    # Balls around the inputs in which first-layer activations must hold.
     robust: Robust | None = None
 
     @classmethod
@@ -129,17 +128,15 @@ class EpochProblem:
 
 @dataclass(frozen=True, eq=False)
 class EpochSolution:
-    """The end of an epoch's problem, with loss and bound on the batch.
-
-    The loss is infinite where no network was found that obeys the clusters. It is ``optimal`` where
-    both meet, else the status says why the last attempt ended. It is solved by ``construction``, by
-    the ``previous`` epoch's network, a ``constant`` one or a solver.
-    """
+    """The end of an epoch's problem."""
 
     candidate: Candidate
+    # On the batch; the loss is infinite where no network was found that obeys the clusters.
     loss: float
     bound: float
-    status: str
+    status: str  # ``optimal`` where loss and bound meet, else why the last attempt ended
+    # ``construction``, ``previous`` (the network of the epoch before), ``constant`` (one answer for
+    # all) or a solver.
     solved_by: str
 
     @classmethod
@@ -177,20 +174,20 @@ Construct = Callable[[EpochProblem, np.random.Generator, float, Slot], Candidate
 
 @dataclass
 class EpochSolver:
-    """Solves the problems of epochs.
-
-    Without a construction the solver gets every problem as it is, without bound and start; with one
-    it has ``patience`` seconds where there is something to start from. ``used`` was asked last.
-    """
+    """Solves the problems of epochs."""
 
     solver: str | AbstractSolver = "auto"
     threads: int = 1
     seed: int = 0
     eps: float = DEFAULT_EPS
+    # Callable (epoch, rng, target, slot) -> Candidate: makes a network that obeys the clusters, see
+    # :mod:`bdnn.training.paper.construction`. Without it the solver gets every problem as it is,
+    # without bound and start.
     construct: Construct | None = None
-    patience: float = math.inf
+    patience: float = math.inf  # seconds for the solver where there is something to start from
+    # See :class:`~bdnn.training.schedule.Schedule`.
     products_per_second: int = Schedule.products_per_second
-    used: str = ""
+    used: str = ""  # the solver that was asked last
 
     def solve(
         self,

@@ -46,24 +46,21 @@ def free_layers(half: int, n_layers: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class HalfSolution:
-    """The end of a subproblem: a network that costs no more, and what all cost at least.
+    """The end of a subproblem."""
 
-    It is ``optimal``, ``local`` (no move helps), ``infeasible``, at a ``time limit``, without a
-    start, ...; by the ``bound``, the ``search`` or a solver.
-    """
-
-    network: Network
-    bound: float
+    network: Network  # of no larger objective than the one before
+    bound: float  # no choice of the free part has a smaller one
+    # ``optimal``, ``local`` (no move helps), ``time limit``, ``infeasible``, ``no start``, ...
     status: str
-    solved_by: str
+    solved_by: str  # ``bound``, ``search`` or the solver
 
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """The units of every layer and the samples that a subproblem frees, None for all samples."""
+    """Which units of the free layers and which samples' activations a subproblem frees."""
 
-    units: tuple[BoolArray, ...]
-    samples: BoolArray | None = None
+    units: tuple[BoolArray, ...]  # one per layer
+    samples: BoolArray | None = None  # none frees those of all samples
 
     @classmethod
     def draw(
@@ -99,12 +96,10 @@ def _some(n: int, share: float, rng: np.random.Generator) -> BoolArray:
 
 @dataclass(frozen=True, eq=False)
 class Halves:
-    """The subproblems of one problem: what networks must keep, a bound, and moves.
-
-    With a radius first-layer activations must hold in balls around the inputs.
-    """
+    """The subproblems of one problem: what networks must keep, a bound, and moves."""
 
     problem: Problem[OutputLoss]
+    # Balls around the inputs in which first-layer activations must hold.
     robust: Robust | None = None
 
     def holds(self, network: Network) -> bool:

@@ -23,14 +23,11 @@ from bdnn.problem.samples import Samples
 from bdnn.problem.terms.context import is_whole
 from bdnn.search.margin import widen_margin
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import AbstractMethod
-from bdnn.training.driver import Phase
-from bdnn.training.limits import is_number
+from bdnn.training.base import AbstractMethod, Phase
+from bdnn.training.limits import Share, is_number
 from bdnn.training.paper.alternation import Alternate, LocalStart, Subproblems
 from bdnn.training.paper.halves import Freed
-from bdnn.training.phases.widen import Choose
 from bdnn.training.run import Run
-from bdnn.training.schedule import Share
 
 
 @dataclass(frozen=True)
@@ -84,7 +81,7 @@ class LocalSearch(AbstractMethod):
         share = run.schedule.local if is_polished else Share()
         alternate = Alternate(solver, **settings, share=share)
         widen = [_Widen(share=run.schedule.local_widen)] if is_polished else []
-        return [alternate, *widen, Choose()]
+        return [alternate, *widen]
 
     def _settled(self) -> LocalSearch:
         method = replace(self, units=_plain(self.units), samples=_plain(self.samples))

@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Self
 from bdnn.bounds import FREE, BoundArgument, FirstOf
 from bdnn.clock import Slot
 from bdnn.network.network import Network
-from bdnn.training.driver import Phase
+from bdnn.training.base import Phase
+from bdnn.training.limits import Share
 from bdnn.training.run import Run
-from bdnn.training.schedule import Share
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,41 +22,17 @@ class FreeBounds(Phase):
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
         """Prove what the simple arguments give."""
-        _prove(run, FREE, slot, self.name)
-
-
-@dataclass(frozen=True, eq=False)
-class EarlierBounds(Phase):
-    """Take over what earlier samples prove of all samples."""
-
-    name: ClassVar[str] = "earlier"
-
-    def applies(self, run: Run[Any]) -> bool:
-        """Tell whether there was a run on some of the samples."""
-        return run.earlier is not None and run.earlier.applies(run.problem)
-
-    def execute(self, run: Run[Any], slot: Slot) -> None:
-        """Add up the bounds of both parts."""
-        assert run.earlier is not None
-        _prove(run, run.earlier, slot, self.name)
+        run.follow(FREE, slot, self.name)
 
 
 @dataclass(frozen=True, eq=False)
 class NarrowBounds(Phase):
-    """Raise the bound of a narrow network: by a list of all units, or conflicts of samples.
-
-    Parameters
-    ----------
-    argument : BoundArgument
-    is_listed : bool
-        Whether all units are listed, so that the bound is worth more time than a search.
-    when : callable
-        Whether a proof is worth the time.
-    """
+    """Raise the bound of a narrow network: by a list of all units, or conflicts of samples."""
 
     argument: BoundArgument
+    # Whether all units are listed, so that the bound is worth more time than a search.
     is_listed: bool
-    when: Callable[[], bool] = lambda: True
+    when: Callable[[], bool] = lambda: True  # whether a proof is worth the time
 
     name: ClassVar[str] = "bound"
 
@@ -93,9 +69,4 @@ class NarrowBounds(Phase):
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
         """Follow the argument."""
-        _prove(run, self.argument, slot, self.name)
-
-
-def _prove(run: Run[Any], argument: BoundArgument, slot: Slot, phase: str) -> None:
-    for bound in argument.bounds(run.problem, slot, run.loss):
-        run.prove(bound, phase)
+        run.follow(self.argument, slot, self.name)

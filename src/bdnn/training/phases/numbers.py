@@ -14,7 +14,7 @@ from bdnn.problem.problem import Problem
 from bdnn.search.loading import wait_for_regression
 from bdnn.search.refit import refit
 from bdnn.search.regression import build, draw, kick, sweep
-from bdnn.training.driver import Phase
+from bdnn.training.base import Phase
 from bdnn.training.limits import check_positive
 from bdnn.training.phases.search import NOT_LOADED, PAID
 from bdnn.training.run import Run
@@ -28,18 +28,10 @@ _MANY_KICKS, _FEW_CELLS = 20, 100
 
 @dataclass(frozen=True, eq=False)
 class DescendNumbers(Phase):
-    """Search from the user's network or a new one.
+    """Search from the user's network or a new one."""
 
-    Parameters
-    ----------
-    patience : float
-        Seconds without a better network after which the search ends.
-    kicks : int or None
-        How often to draw some units anew without a better network.
-    """
-
-    patience: float
-    kicks: int | None = None
+    patience: float  # seconds without a better network after which the search ends
+    kicks: int | None = None  # how often to draw some units anew without a better network
 
     name: ClassVar[str] = _PHASE
 

@@ -30,8 +30,9 @@ from bdnn.search.starts import (
     straight_through,
 )
 from bdnn.search.walk import search_within
+from bdnn.selection.choice import choose_by_validation, refit_by_validation
 from bdnn.selection.pace import Pace, epoch_seconds
-from bdnn.training.driver import Phase
+from bdnn.training.base import Phase
 from bdnn.training.limits import check_positive
 from bdnn.training.run import Run
 
@@ -50,21 +51,12 @@ _START_SWEEPS, _SHALLOW_SWEEPS, _STEP_SWEEPS = 30, 64, 256
 _QUIET_SWEEPS = 300
 # A second walk from the best network with a third of its units drawn anew runs beside the first.
 _WALKS = 2
-# Sweeps after which moves from the network of fewer samples have found what they can.
-_ADAPTING_SWEEPS = 300
+_NO_TIME = "the time limit left no time to find out by validation how to train"
 _DEFAULT_OBJECTIVES = ("loss", "margin")
 
 
 class Search:
     """What the phases of a search share.
-
-    Parameters
-    ----------
-    run : Run
-    objectives : sequence of str
-    wanted_margin : float or None
-    start : Start
-    patience : float
 
     Attributes
     ----------
@@ -332,27 +324,55 @@ class Descend(Phase):
 
 
 @dataclass(frozen=True, eq=False)
-class Adapt(Phase):
-    """Adapt the network of fewer samples to all of them by moves, so that a solver starts well."""
+class Widen(Phase):
+    """Serve the objectives after the loss, which never rises by it if it comes first.
 
-    name: ClassVar[str] = _PHASE
+    With held-out samples ways to train, or networks, are compared instead.
+    """
+
+    search: Search
+
+    name: ClassVar[str] = "margin"
+    is_final: ClassVar[bool] = True
+    chooses: ClassVar[bool] = True
 
     def applies(self, run: Run[Any]) -> bool:
-        """Tell whether there was a run on some of the samples."""
-        is_plain = run.problem.loss.family == "classes" and not run.problem.terms
-        return run.earlier is not None and is_plain
+        """Tell whether anything follows the loss, and there are moves for it."""
+        wants = run.validation is not None or self.search.widens or not self.search.is_led_by_loss
+        return wants and self.search.is_compiled and run.is_free
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
-        """Descend from the earlier network."""
-        assert run.given is not None
-        if wait_until_ready(slot, levels=run.problem.architecture.has_levels):
-            found = descend(
-                run.problem,
-                slot=slot,
-                seed=run.budget.seed,
-                start=run.given,
-                target=run.target,
-                max_sweeps=_ADAPTING_SWEEPS,
-                on_network=lambda network: run.offer(network, _PHASE),
-            )
-            run.offer(found.network, _PHASE)
+        """Widen or choose."""
+        search, seconds = self.search, slot.remaining
+        reserve = run.schedule.last_passes * run.pass_seconds
+        # A rushed run has trained nothing yet.
+        least = run.schedule.rushed * seconds if search.pace.is_rushed else 0.0
+        slot = run.slot(self.name, max(seconds - reserve, least), until_close=False)
+        if slot.is_over() or not is_ready(run, slot):
+            return
+        training, validation = run.training_part, run.validation
+        found: Network | None = None
+        if validation is not None and (training is None or self._compares(run, slot.remaining)):
+            with search.few_threads():
+                found = (
+                    choose_by_validation(search, validation, slot)
+                    if training is None
+                    else refit_by_validation(search, training, validation, slot)
+                )
+            if found is not None:
+                run.choose_by_validation(found)
+        elif search.widens or not search.is_led_by_loss:
+            refined = search.refined(run.best, search.objective, slot.remaining)
+            if search.is_led_by_loss:
+                run.offer(refined, "margin", or_equal=True)
+            else:
+                run.choose(refined, "margin")
+
+    def _compares(self, run: Run[Any], seconds: float) -> bool:
+        """Whether there is time to train in several ways; a given network is just trained on."""
+        if run.given is not None:
+            return False
+        if not self.search.pace.allows(seconds):
+            run.note(_NO_TIME)
+            return False
+        return True

@@ -24,12 +24,14 @@ from bdnn.network.activation import FloatArray
 from bdnn.network.network import Network
 from bdnn.problem.problem import Problem
 from bdnn.program import Program
+from bdnn.search.descent import descend
 from bdnn.search.limits import projected
+from bdnn.search.loading import wait_until_ready
 from bdnn.search.refit import refit
 from bdnn.solvers.base import AbstractSolver, Feature
 from bdnn.solvers.registry import choose_solver, get_solver
 from bdnn.solvers.result import Limits, SolveResult, SolverEvent, Termination
-from bdnn.training.driver import Phase
+from bdnn.training.base import Phase
 from bdnn.training.run import Run
 
 _PHASE = "solve"
@@ -38,6 +40,8 @@ _NO_ANSWER = (Termination.INFEASIBLE, Termination.UNBOUNDED, Termination.FAILED)
 _ANSWERED = (Termination.OPTIMAL, Termination.GAP_LIMIT)
 # Part of a neighbourhood's units that are freed.
 _FREED = 0.2
+# Sweeps after which moves from the network of fewer samples have found what they can.
+_ADAPTING_SWEEPS = 300
 # Where the first tangents touch, in standard deviations of the targets and of the weights' range,
 # and networks of a round at which tangents touch too.
 _FIRST_TOUCH, _MOST_TOUCHED = (-1.5, -0.5, 0.5, 1.5), 8
@@ -49,27 +53,43 @@ def program_size(problem: Problem[Any]) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Solve(Phase):
-    """Solve the program from the best network.
+class Adapt(Phase):
+    """Adapt the network of fewer samples to all of them by moves, so that a solver starts well."""
 
-    Parameters
-    ----------
-    solver : str or AbstractSolver
-    reductions : Reductions
-    eps : float
-        Strictness margin of continuous weights.
-    patience : float or None
-        Seconds without a better loss or bound after which to give up, where a search came before;
-        then moves within a part of the network come before the whole program, too.
-    when : callable
-        Whether a proof is worth the time.
-    """
+    name: ClassVar[str] = "search"
+
+    def applies(self, run: Run[Any]) -> bool:
+        """Tell whether there was a run on some of the samples."""
+        is_plain = run.problem.loss.family == "classes" and not run.problem.terms
+        return run.earlier is not None and is_plain
+
+    def execute(self, run: Run[Any], slot: Slot) -> None:
+        """Descend from the earlier network."""
+        assert run.given is not None
+        if wait_until_ready(slot, levels=run.problem.architecture.has_levels):
+            found = descend(
+                run.problem,
+                slot=slot,
+                seed=run.budget.seed,
+                start=run.given,
+                target=run.target,
+                max_sweeps=_ADAPTING_SWEEPS,
+                on_network=lambda network: run.offer(network, self.name),
+            )
+            run.offer(found.network, self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class Solve(Phase):
+    """Solve the program from the best network."""
 
     solver: str | AbstractSolver
     reductions: Reductions = field(default_factory=Reductions)
-    eps: float = DEFAULT_EPS
+    eps: float = DEFAULT_EPS  # strictness margin of continuous weights
+    # Seconds without a better loss or bound after which to give up, where a search came before;
+    # then moves within a part of the network come before the whole program, too.
     patience: float | None = None
-    when: Callable[[], bool] = lambda: True
+    when: Callable[[], bool] = lambda: True  # whether a proof is worth the time
 
     name: ClassVar[str] = _PHASE
 

@@ -17,7 +17,7 @@ from bdnn.search.embedding import embed
 from bdnn.search.limits import projected
 from bdnn.search.loading import wait_for_worst_case
 from bdnn.search.starts import as_levels
-from bdnn.training.driver import Phase
+from bdnn.training.base import Phase
 from bdnn.training.limits import check_positive
 from bdnn.training.phases.search import NOT_LOADED
 from bdnn.training.run import Run
@@ -57,15 +57,10 @@ class DescendWorstCase(Phase):
 
     Deeper layers copy the first one, units of other values are steps; and constraints are kept by
     moving weights to where they may be.
-
-    Parameters
-    ----------
-    wanted_lead : float or None
-        Worst lead over other classes beyond which nothing is gained, in units of weights; grows
-        with the width by default.
-    patience : float
     """
 
+    # Worst lead over other classes beyond which nothing is gained, in units of weights; grows with
+    # the width by default.
     wanted_lead: float | None
     patience: float
 

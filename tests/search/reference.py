@@ -1,4 +1,4 @@
-"""All compiled primitives in plain numpy: what tests compare them with, and the fallback."""
+"""All compiled primitives in plain numpy, to compare them with."""
 
 from __future__ import annotations
 
