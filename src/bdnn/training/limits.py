@@ -122,6 +122,8 @@ class Schedule:
     # Bounds without a solver, and what a run on fewer samples proves.
     free_bounds: Share = Share(0.2, most=2.0)
     earlier_bounds: Share = Share(0.02, most=0.2)
+    # All planes of few dimensions, which are only begun where this time will do.
+    planes: Share = Share(0.5)
     # Moves from the network of a run on fewer samples, before a solver.
     adapt: Share = Share(0.1)
     # Start and descent before a solver, before a bound by a list of all units, and alone.

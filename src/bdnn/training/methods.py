@@ -17,7 +17,7 @@ from bdnn.training.base import AbstractMethod, Phase
 from bdnn.training.gradients import Learn
 from bdnn.training.limits import Share
 from bdnn.training.paper.alternation import Alternate
-from bdnn.training.phases.bounds import FreeBounds, NarrowBounds
+from bdnn.training.phases.bounds import FreeBounds, NarrowBounds, PlaneBounds
 from bdnn.training.phases.numbers import DescendNumbers
 from bdnn.training.phases.search import Begin, Descend, Search, Widen
 from bdnn.training.phases.solve import Adapt, Solve, program_size
@@ -164,7 +164,11 @@ class Auto(Descent):
             "numbers": self._of_numbers,
             "guarantees": self._of_guarantees,
         }
-        return [bounds, *lists[run.problem.loss.family](run, solve)]
+        family = run.problem.loss.family
+        is_led_by_loss = family == "classes" and self.objectives[0] == "loss"
+        planes = PlaneBounds.create(run) if is_led_by_loss else None
+        first = [bounds] if planes is None else [planes, bounds]
+        return [*first, *lists[family](run, solve)]
 
     def _of_classes(self, run: Run[Any], solve: Solve) -> list[Phase]:
         schedule = run.schedule
