@@ -178,7 +178,8 @@ def _best_of_three(vectors: Vectors, tried: Indices, floor: int, slot: Slot) -> 
         if slot.is_over():
             raise OutOfReachError("the time is over")
         with np.errstate(over="ignore"):  # on purpose, where nothing is compiled
-            value, j = _sweep_planes(vectors.rows, vectors.gains, tried[first : first + size], floor)
+            chosen = tried[first : first + size]
+            value, j = _sweep_planes(vectors.rows, vectors.gains, chosen, floor)
         if j >= 0:
             floor = value
             best = j

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -69,6 +68,11 @@ class Bound:
     condition: Condition = Condition()
     certificate: Mapping[str, Any] | None = None
 
+    def improves(self, other: Bound) -> bool:
+        """Tell whether this says more than another: it is larger, or the same with a proof."""
+        is_same = (self.value, self.origin) == (other.value, other.origin)
+        return self.value > other.value or (is_same and self.certificate is not None)
+
     def in_units(self, unit: Fraction) -> Bound:
         """The same where losses are multiples of a unit that is so many times smaller."""
         condition = replace(self.condition, tolerance=self.condition.tolerance * unit)
@@ -101,8 +105,8 @@ class BestBounds:
     def add(self, bound: Bound) -> bool:
         """Take a bound, unless one that takes no more for granted is as large."""
         kind = bound.condition.kind
-        known = (held.value for other, held in self._held.items() if other <= kind)
-        if max(known, default=-math.inf) >= bound.value:
+        known = (held for other, held in self._held.items() if other <= kind)
+        if not all(bound.improves(held) for held in known):
             return False
         self._held[kind] = bound
         return True
