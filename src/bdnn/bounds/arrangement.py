@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from bdnn.clock import Slot
 from bdnn.network.activation import BoolArray, FloatArray
-from bdnn.search.kernels.backend import compiled
+from bdnn.search.kernels.compiled import compiled
 from bdnn.search.loading import BackgroundLoad
 
 Indices = NDArray[np.int64]
