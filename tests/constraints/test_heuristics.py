@@ -254,4 +254,4 @@ def test_programs_that_nobody_can_read_in_time_are_left_alone():
     with pytest.warns(Warning, match="time limit"):
         model.fit(many, labels)
     assert "too large to be handed to a solver" in model.result_.message
-    assert model.result_.seconds < 5
+    assert model.result_.seconds <= 1.1 * 5 + 1

@@ -95,11 +95,11 @@ def test_the_back_end_is_given_back(cluster):
     assert "dask" not in type(joblib.parallel.get_active_backend()[0]).__name__.lower()
 
 
-def dies_at_two(number):
-    return os.kill(os.getpid(), signal.SIGKILL) if number == 2 else number
-
-
+@pytest.mark.long
 def test_a_task_that_kills_its_workers_is_given_up(cluster):
+    def dies_at_two(number):
+        return os.kill(os.getpid(), signal.SIGKILL) if number == 2 else number
+
     with dask_cluster(cluster.scheduler_address) as client:
         found = stream_on_cluster(client, dies_at_two, range(4), lambda task: -task)
         assert sorted(found) == [-2, 0, 1, 3]

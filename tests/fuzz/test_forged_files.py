@@ -4,8 +4,7 @@ import pytest
 
 from tests.fuzz.forged_files import complaints, prepare
 from tests.fuzz.forger import Case, make_case
-
-N_CASES = 300
+from tests.grids import long
 
 
 @pytest.fixture(scope="module")
@@ -21,10 +20,11 @@ def test_the_originals_are_true(workshop):
         assert (code, wrong) == (0, []), name
 
 
-def test_forged_files(workshop):
+@pytest.mark.parametrize("seeds", [range(100), *long(range(100, 300))], ids=["quick", "long"])
+def test_forged_files(workshop, seeds):
     originals, folder = workshop
     codes = set()
-    for seed in range(N_CASES):
+    for seed in seeds:
         case = make_case(originals, seed)
         code, wrong = complaints(case, folder)
         assert not wrong, case.name

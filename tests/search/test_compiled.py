@@ -14,6 +14,7 @@ import pytest
 
 import bdnn
 from tests.cli.runner import SMALL, command, write
+from tests.grids import long
 
 CALLED = """
 from bdnn.search.kernels.compiled import compiled
@@ -76,21 +77,25 @@ def test_kept_and_loaded(home):
     assert run(home)[:2] == (40, 1)
 
 
-def test_broken_files_are_compiled_anew(home):
+HALF = object()
+
+
+@pytest.mark.parametrize(
+    "damages",
+    [
+        [("nbi", HALF), ("nbc", b"garbage")],
+        *long([("nbi", b""), ("nbi", pickle.dumps(7)), ("nbc", HALF)]),
+    ],
+    ids=["quick", "long"],
+)
+def test_broken_files_are_compiled_anew(home, damages):
     run(home)
-    half = object()
-    for ending, content in [
-        ("nbi", b""),
-        ("nbi", half),
-        ("nbi", pickle.dumps(7)),
-        ("nbc", b"garbage"),
-        ("nbc", half),
-    ]:
+    for ending, content in damages:
         files = list((home / "__pycache__").glob(f"*.{ending}"))
         assert files
         for file in files:
             whole = file.read_bytes()
-            file.write_bytes(whole[: len(whole) // 2] if content is half else content)
+            file.write_bytes(whole[: len(whole) // 2] if content is HALF else content)
         assert run(home)[:2] == (40, 0), (ending, content)
     assert run(home)[:2] == (40, 1)
 

@@ -42,7 +42,7 @@ def test_every_architecture_runs(weights, thresholds, hidden, n_classes):
         weights=weights,
         thresholds=thresholds,
     )
-    result = descend(problem, slot=Slot.of(5), seed=0, max_sweeps=3)
+    result = descend(problem, slot=Slot.of(60), seed=0, max_sweeps=3)
     assert result.loss == problem.value(result.network)
     assert problem.floor <= result.loss <= problem.value(problem.constant_network())
     assert result.history[-1][1] == result.loss
@@ -55,7 +55,7 @@ def test_enumerated_optimum_is_reached_and_never_beaten(weights, thresholds):
     for seed in range(5):
         problem = random_problem(seed, hidden=(2,), weights=weights, thresholds=thresholds)
         optimum = smallest_loss(problem)
-        result = descend(problem, slot=Slot.of(2), seed=seed, target=optimum, max_sweeps=300)
+        result = descend(problem, slot=Slot.of(60), seed=seed, target=optimum, max_sweeps=300)
         assert result.loss >= optimum
         reached += result.loss == optimum
         assert (result.reason == "target") == (result.loss == optimum)
@@ -65,20 +65,22 @@ def test_enumerated_optimum_is_reached_and_never_beaten(weights, thresholds):
 def test_two_hidden_layers_reach_the_enumerated_optimum():
     problem = random_problem(3, n_samples=5, hidden=(2, 2), weights="ternary", thresholds="zero")
     optimum = smallest_loss(problem)
-    assert descend(problem, slot=Slot.of(5), seed=0, target=optimum, max_sweeps=500).loss == optimum
+    assert (
+        descend(problem, slot=Slot.of(60), seed=0, target=optimum, max_sweeps=500).loss == optimum
+    )
 
 
 @pytest.mark.parametrize("start", ["random", "linear", "straight_through"])
 def test_xor_is_learnt_from_every_start(start):
-    result = descend(xor(), slot=Slot.of(5), seed=1, start=start, max_sweeps=200)
+    result = descend(xor(), slot=Slot.of(60), seed=1, start=start, max_sweeps=200)
     assert (result.loss, result.reason) == (0.0, "target")
 
 
 def test_a_given_start_is_never_made_worse():
     problem = hard_problem(hidden=(4,))
-    first = descend(problem, slot=Slot.of(5), seed=0, max_sweeps=10)
+    first = descend(problem, slot=Slot.of(60), seed=0, max_sweeps=10)
     second = descend(
-        problem, slot=Slot.of(5), seed=1, start=first.network, max_sweeps=10, restarts=2
+        problem, slot=Slot.of(60), seed=1, start=first.network, max_sweeps=10, restarts=2
     )
     assert second.loss <= first.loss
 
@@ -104,7 +106,7 @@ def test_same_seed_same_network_with_any_number_of_workers(target):
 def test_different_seeds_differ():
     problem = hard_problem(hidden=(3,))
     one, two = (
-        descend(problem, slot=Slot.of(5), seed=seed, max_sweeps=2).network for seed in (0, 1)
+        descend(problem, slot=Slot.of(60), seed=seed, max_sweeps=2).network for seed in (0, 1)
     )
     assert one != two
 
@@ -134,7 +136,7 @@ def test_sample_weights_count():
     shape = Architecture.create(1, 2, hidden=())
     X, y = np.array([[0.0], [1.0], [2.0]]), np.array([0, 1, 0])
     problem = classification(shape, X, y, np.array([1.0, 5.0, 2.5]))
-    found = descend(problem, slot=Slot.of(2), seed=0, max_sweeps=20)
+    found = descend(problem, slot=Slot.of(60), seed=0, max_sweeps=20)
     assert found.loss * problem.samples.unit == 2.0
 
 

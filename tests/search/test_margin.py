@@ -19,21 +19,21 @@ from tests.strategies import problems_with_networks
 
 def fitted(**options):
     problem = random_problem(4, n_samples=40, n_features=3, values=5, **options)
-    return problem, descend(problem, slot=Slot.of(5), seed=0, max_sweeps=30).network
+    return problem, descend(problem, slot=Slot.of(60), seed=0, max_sweeps=30).network
 
 
 @pytest.mark.parametrize("weights", ["continuous", "ternary", "int:3"])
 @pytest.mark.parametrize("thresholds", ["neuron", "layer", "zero"])
 def test_margin_widens_at_equal_loss(weights, thresholds):
     problem, network = fitted(hidden=(6,), weights=weights, thresholds=thresholds, n_classes=3)
-    wide = widen_margin(problem, network, slot=Slot.of(5), seed=0, wanted_margin=4.0, sweeps=30)
+    wide = widen_margin(problem, network, slot=Slot.of(60), seed=0, wanted_margin=4.0, sweeps=30)
     assert problem.value(wide) <= problem.value(network)
     if problem.value(wide) == problem.value(network):
         assert hinge(problem, wide, 4.0) <= hinge(problem, network, 4.0)
     alone = widen_margin(
         problem,
         network,
-        slot=Slot.of(5),
+        slot=Slot.of(60),
         seed=0,
         objectives=("margin",),
         wanted_margin=4.0,
@@ -52,7 +52,7 @@ def test_margin_widens_at_equal_loss(weights, thresholds):
 def test_result_is_never_worse_in_the_order_of_objectives(case, order):
     problem, network = case
     better = widen_margin(
-        problem, network, slot=Slot.of(5), seed=0, objectives=order, wanted_margin=2.0, sweeps=4
+        problem, network, slot=Slot.of(60), seed=0, objectives=order, wanted_margin=2.0, sweeps=4
     )
     objective = Objective.create(order, problem.architecture, 2.0)
     assert objective.key(problem, better) <= objective.key(problem, network)
@@ -60,10 +60,10 @@ def test_result_is_never_worse_in_the_order_of_objectives(case, order):
 
 def test_sparsity_before_margin_keeps_weights_removed():
     problem = random_problem(4, n_samples=8, hidden=(8,))
-    network = descend(problem, slot=Slot.of(5), seed=0, max_sweeps=30).network
+    network = descend(problem, slot=Slot.of(60), seed=0, max_sweeps=30).network
     order = ("loss", "sparsity", "margin")
-    sparse = widen_margin(problem, network, slot=Slot.of(5), seed=0, objectives=order[:2])
-    both = widen_margin(problem, network, slot=Slot.of(5), seed=0, objectives=order, sweeps=20)
+    sparse = widen_margin(problem, network, slot=Slot.of(60), seed=0, objectives=order[:2])
+    both = widen_margin(problem, network, slot=Slot.of(60), seed=0, objectives=order, sweeps=20)
     count = [sum(np.count_nonzero(W) for W in n.weights) for n in (network, sparse, both)]
     assert count[0] > count[1] >= count[2]
     assert problem.value(both) <= problem.value(network)

