@@ -18,6 +18,7 @@ from bdnn.network.network import Network
 from bdnn.problem.bound import Bound
 from bdnn.problem.limits import WeightLimits
 from bdnn.problem.losses.base import AbstractLoss, constant_classifier
+from bdnn.problem.problem import Problem
 from bdnn.problem.samples import IntegerArray, Samples, to_floats, whole_multiples
 from bdnn.program import IndexArray
 
@@ -157,3 +158,16 @@ class OutputLoss(AbstractLoss):
     def refusal(self, architecture: Architecture) -> str | None:
         """Outputs must be steps."""
         return None if architecture.output == "step" else "classes need steps as outputs"
+
+
+def classification(
+    architecture: Architecture,
+    X: FloatArray,
+    labels: NDArray[np.integer],
+    sample_weight: FloatArray | None = None,
+    *,
+    merge: bool = True,
+) -> Problem[OutputLoss]:
+    """Minimise the paper's loss over samples with class indices 0, 1, ..."""
+    samples = Samples.merge(X, sample_weight, apart=not merge)
+    return Problem(architecture, samples, OutputLoss.of(samples, labels, architecture.n_outputs))
