@@ -52,7 +52,6 @@ class Gradients(AbstractMethod):
 
     @property
     def refits(self) -> bool:
-        """Whether a choice by validation ends with training on all samples."""
         return self.refit
 
     def phases(self, run: Run[Any], solver: str | AbstractSolver) -> Sequence[Phase]:
@@ -84,7 +83,6 @@ class Learn(Phase):
         return cls(margin, np.random.default_rng(run.budget.seed), takes_all)
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
-        """Train."""
         if run.training_part is None:
             self._course(run, run.problem, slot, judge=run.validation)
             return

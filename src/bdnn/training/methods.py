@@ -95,7 +95,6 @@ class Descent(AbstractMethod):
 
     @property
     def refits(self) -> bool:
-        """Whether a choice by validation ends with training on all samples."""
         return self.refit
 
     def phases(self, run: Run[Any], solver: str | AbstractSolver) -> Sequence[Phase]:

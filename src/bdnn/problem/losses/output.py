@@ -91,7 +91,6 @@ class OutputLoss(AbstractLoss):
         return math.gcd(*difference.tolist()) * self.grain if difference.size else Fraction(0)
 
     def value(self, network: Network, samples: Samples) -> Fraction:
-        """Loss of a network, from its forward pass."""
         return self.of_outputs(network.outputs(samples.inputs))
 
     def of_outputs(self, on: BoolArray) -> Fraction:
@@ -120,12 +119,10 @@ class OutputLoss(AbstractLoss):
 
     @property
     def leading(self) -> NDArray[np.intp]:
-        """Leading class of every line."""
         return np.asarray(self.counts.argmax(axis=1))
 
     @cached_property
     def total(self) -> float:
-        """Weight of all samples."""
         return float(self.label_weight.sum())
 
     def constants(
@@ -152,11 +149,9 @@ class OutputLoss(AbstractLoss):
         return replace(self, counts=counts)
 
     def subset(self, lines: IndexArray) -> OutputLoss:
-        """The loss of some of the lines."""
         return replace(self, counts=self.counts[lines])
 
     def refusal(self, architecture: Architecture) -> str | None:
-        """Outputs must be steps."""
         return None if architecture.output == "step" else "classes need steps as outputs"
 
 

@@ -175,7 +175,6 @@ class Begin(Phase):
     name: ClassVar[str] = _PHASE
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
-        """Make the start."""
         if not is_ready(run, slot):
             self._train_by_gradients(run)
         elif run.given is None and not run.problem.terms:
@@ -347,7 +346,6 @@ class Widen(Phase):
         return wants and self.search.is_compiled and run.is_free
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
-        """Widen or choose."""
         search, seconds = self.search, slot.remaining
         reserve = run.schedule.last_passes * run.pass_seconds
         # A rushed run has trained nothing yet.
