@@ -20,7 +20,7 @@ import bdnn
 from bdnn.clock import Slot
 from bdnn.encoding import Encoder
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from bdnn.training import Budget, DataSplitting
 from bdnn.training.paper.clusters import Partition, Sampler
 from bdnn.training.paper.construction import construct

@@ -21,7 +21,7 @@ from bdnn import datasets
 from bdnn.encoding import Encoder
 from bdnn.mip import NetworkModel, Reductions
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 
 EPS = 1e-4
 TOLERANCE = 1e-6

@@ -14,8 +14,7 @@ import numpy as np
 
 from bdnn.clock import Slot
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import classification
-from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.losses.output import OutputLoss, classification
 from bdnn.problem.problem import Problem
 from bdnn.search.loading import load_moves
 from bdnn.search.starts import random_start

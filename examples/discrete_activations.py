@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from bdnn import Activation, Architecture, BDNNClassifier, Limits
 from bdnn.mip import NetworkModel
 from bdnn.network.expansion import unrolled
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 
 # Five stripes of a plane, white and black in turn: four cuts, which two steps do not have.
 rng = np.random.default_rng(0)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import classification, regression
-from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.create import regression
+from bdnn.problem.losses.output import OutputLoss, classification
 from bdnn.problem.problem import Problem
 from bdnn.problem.samples import Samples
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from bdnn.network.activation import Activation
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 
 WEIGHT_SETS = ("continuous", "ternary", "binary", "int:2", "int:5")
 THRESHOLDS = ("neuron", "layer", "zero")

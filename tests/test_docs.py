@@ -1,5 +1,7 @@
 """What the documentation shows works: Python blocks and examples run, links lead somewhere."""
 
+import inspect
+import pkgutil
 import re
 import runpy
 import warnings
@@ -86,3 +88,17 @@ def test_examples_run(example, tmp_path, monkeypatch, capsys):
     with strict_warnings():
         runpy.run_path(str(example), run_name="__main__")
     assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "path", re.findall(r"^::: (\S+)", (ROOT / "docs/reference/api.md").read_text(), re.MULTILINE)
+)
+def test_what_the_reference_lists_is_documented(path):
+    found = pkgutil.resolve_name(re.sub(r"\.(\w+)$", r":\1", path))
+    members = vars(found) if inspect.isclass(found) else {}
+    public = [part for part in members if not part.startswith("_")]
+    documented = [part for part in public if callable(getattr(found, part))]
+    documented += [part for part in public if isinstance(members[part], property)]
+    assert inspect.getdoc(found)
+    for part in documented:
+        assert inspect.getdoc(getattr(found, part)), f"{path}.{part}"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bdnn.clock import Slot
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 
 CROSS = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])
 

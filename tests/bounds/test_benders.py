@@ -14,7 +14,7 @@ from bdnn.bounds.benders import Benders
 from bdnn.bounds.half_spaces import HalfSpaces
 from bdnn.clock import Slot
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from tests.bounds.cases import CROSS, best, make, tiny
 from tests.oracle import smallest_loss
 

@@ -17,7 +17,7 @@ from bdnn.bounds.rules import Rule
 from bdnn.clock import Slot
 from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.network.network import Network
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from tests.bounds.cases import CROSS, best, make, tiny
 from tests.oracle import smallest_loss
 

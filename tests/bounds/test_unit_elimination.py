@@ -20,7 +20,7 @@ from bdnn.bounds.listed.elimination import (
 from bdnn.bounds.listed.table import UnitTable
 from bdnn.bounds.listed.units import ListedUnits
 from bdnn.network.architecture import Architecture, WeightSet
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from tests.bounds.cases import best
 from tests.grids import long
 

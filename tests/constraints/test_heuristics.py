@@ -19,7 +19,7 @@ from bdnn.constraints import (
 )
 from bdnn.network.architecture import Architecture
 from bdnn.problem.bound import Bound
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from bdnn.problem.terms.monotone import path_signs
 from bdnn.training import DataSplitting, Exact, LocalSearch
 from bdnn.training.limits import Budget

@@ -17,7 +17,7 @@ from bdnn.constraints import (
 from bdnn.errors import InfeasibleError
 from bdnn.mip import Reductions
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from bdnn.problem.terms.context import Context
 from bdnn.solvers.registry import available_solvers
 from bdnn.training import Exact

@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 import bdnn
 from bdnn import BDNNClassifier, Limits, Robust
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from tests.oracle import smallest_loss
 from tests.sentences import assert_one_sentence
 

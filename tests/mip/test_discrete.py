@@ -12,7 +12,7 @@ from bdnn.mip import NetworkModel, Reductions, Robust
 from bdnn.mip.freedom import free_units
 from bdnn.network.activation import Activation
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from bdnn.solvers.registry import choose_solver
 from bdnn.solvers.result import Limits
 from tests.problems import random_problem

@@ -12,7 +12,8 @@ from bdnn.clock import Slot
 from bdnn.mip import NetworkModel, Reductions
 from bdnn.mip.model import GrowingModel
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import classification, led_by
+from bdnn.problem.create import led_by
+from bdnn.problem.losses.output import classification
 from bdnn.search.starts import make_start
 from bdnn.solvers.registry import choose_solver
 from bdnn.solvers.result import Limits

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from bdnn.mip import NetworkModel, Reductions
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from bdnn.solvers.registry import choose_solver
 from tests.problems import random_problem
 from tests.strategies import WEIGHT_SETS, architectures, arrays, problems_with_networks

@@ -16,7 +16,7 @@ import pytest
 from bdnn import BDNNClassifier, Limits, Robust
 from bdnn.constraints import Monotone, Regularizer, Sparsity
 from bdnn.errors import BDNNError, InfeasibleError, NoSolutionError, UnsupportedFeatureError
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from bdnn.solvers.registry import available_solvers
 from bdnn.training import Auto, Budget, Descent, Exact
 from tests.oracle import smallest_loss, smallest_regression_loss

@@ -13,7 +13,7 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.expansion import from_twin, has_twin, to_twin, unrolled
 from bdnn.network.intervals import IntervalPass, sum_bounds
 from bdnn.network.network import Network
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from tests.sentences import assert_one_sentence
 from tests.strategies import (
     any_activation,

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from bdnn.problem.samples import equal_rows
 from tests.problems import random_problem
 from tests.strategies import THRESHOLDS, WEIGHT_SETS, architectures, networks, samples

@@ -13,7 +13,7 @@ import pytest
 from bdnn.clock import Slot, Ticks
 from bdnn.errors import ModelError
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from bdnn.search import descend
 from tests.oracle import smallest_loss
 from tests.problems import random_problem, xor

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bdnn.clock import Slot, Ticks
 from bdnn.errors import ModelError
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from bdnn.search import Objective, descend, output_margins, widen_margin
 from bdnn.search.objective import hinge, smallest_margin
 from tests.problems import random_problem, xor

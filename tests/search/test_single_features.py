@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from bdnn.clock import Slot
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from bdnn.search import embed, straight_through
 from bdnn.search.starts import best_single_features
 from bdnn.search.starts.single_features import single_feature_start

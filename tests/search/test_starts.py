@@ -12,7 +12,7 @@ from bdnn.clock import Slot
 from bdnn.errors import ModelError
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from bdnn.search import embed, linear_start, random_start, straight_through
 from bdnn.search.starts import separating_start
 from tests.problems import random_problem, xor

@@ -9,7 +9,7 @@ import bdnn
 from bdnn import BDNNClassifier, Limits
 from bdnn.clock import Slot
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from bdnn.search import embed
 from bdnn.search.embedding import shallow_problem
 from bdnn.search.starts import straight_through

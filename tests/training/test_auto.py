@@ -11,7 +11,7 @@ from bdnn import datasets
 from bdnn.encoding import Encoder
 from bdnn.errors import ModelError
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from bdnn.search.objective import Objective, hinge
 from bdnn.training import Auto, Budget, Descent, Exact, LocalSearch, Run
 from tests.grids import long

@@ -14,7 +14,7 @@ from bdnn.errors import ModelError, SolverNotAvailableError
 from bdnn.mip import NetworkModel, Reductions
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from bdnn.solvers.base import AbstractSolver, Feature
 from bdnn.solvers.registry import SOLVERS, available_solvers
 from bdnn.solvers.result import SolveResult, Termination

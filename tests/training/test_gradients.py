@@ -8,7 +8,7 @@ import pytest
 from bdnn.clock import Slot
 from bdnn.errors import ModelError
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from bdnn.search.objective import output_margins
 from bdnn.search.starts import straight_through
 from bdnn.training import Budget, Gradients, gradients

@@ -13,7 +13,7 @@ from bdnn.clock import Slot
 from bdnn.mip.model import GrowingModel
 from bdnn.network.architecture import Architecture
 from bdnn.problem.bound import Bound, Condition
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from bdnn.training import Auto, Budget, DataSplitting, Descent, Exact, LocalSearch
 from tests.oracle import smallest_loss
 from tests.problems import XOR

@@ -12,7 +12,7 @@ from bdnn.clock import Ticks
 from bdnn.errors import NoSolutionError
 from bdnn.network.network import Network
 from bdnn.problem.bound import Bound, Condition
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from bdnn.training import Budget, Exact, Run, TrainingResult
 from tests.problems import xor
 from tests.sentences import assert_one_sentence

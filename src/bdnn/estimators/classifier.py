@@ -30,7 +30,7 @@ from bdnn.mip.model import GrowingModel
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from bdnn.search.embedding import embed
 from bdnn.training.base import AbstractMethod, get_method
 from bdnn.training.limits import Budget

@@ -216,7 +216,10 @@ def check_robust(robust: object, samples: LabelledSamples) -> LabelledSamples:
 
 def check_constraints(constraints: object) -> tuple[AbstractConstraint, ...]:
     """A sequence of what was given; what names rows of one table is no parameter."""
-    given = () if constraints is None else tuple(sequence(constraints))
+    if constraints is None or isinstance(constraints, tuple):
+        given = constraints or ()
+    else:
+        given = tuple(sequence(constraints))
     for constraint in given:
         if isinstance(constraint, MustClassify):
             raise ModelError(

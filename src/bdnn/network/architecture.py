@@ -184,6 +184,15 @@ class Architecture:
         rules = _parse_activation(activation, len(widths))
         return cls(n_features, widths, n_outputs, sets, thresholds, ties, rules, output)  # type: ignore[arg-type]
 
+    def has_free_scale(self, k: int) -> bool:
+        """Whether multiplying a unit of layer ``k`` by a positive number changes nothing else."""
+        rule = self.activation_of(k)
+        if self.weights[k].integer or self.thresholds == "layer":
+            return False
+        if self.thresholds == "zero":
+            return not rule.offsets.any()
+        return rule.thresholds is None or rule.n_thresholds == 1
+
     def activation_of(self, layer: int) -> Activation:
         """What units of a layer do, counted from 0, the outputs last."""
         return self.activations[layer] if 0 <= layer < len(self.activations) else STEP

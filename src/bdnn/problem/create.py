@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bdnn.errors import InfeasibleError, ModelError
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
@@ -36,19 +33,6 @@ _NO_PRICES = {
     "maximal": 0.0,
     "wanted": 1.0,
 }
-
-
-def classification(
-    architecture: Architecture,
-    X: FloatArray,
-    labels: NDArray[np.integer],
-    sample_weight: FloatArray | None = None,
-    *,
-    merge: bool = True,
-) -> Problem[OutputLoss]:
-    """Minimise the paper's loss over samples with class indices 0, 1, ..."""
-    samples = Samples.merge(X, sample_weight, apart=not merge)
-    return Problem(architecture, samples, OutputLoss.of(samples, labels, architecture.n_outputs))
 
 
 def regression(

@@ -21,7 +21,8 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.problem import Problem
 from bdnn.search.kernels.arrays import MoveLimits
-from bdnn.search.limits import drawn_limits, free_limits, into_limits
+from bdnn.search.limits import drawn_limits, into_limits
+from bdnn.search.state import free_limits
 
 _CODES = {"linf": 0, "l1": 1, "l2": 2}
 # First temperature, in units of the wanted lead times the mass of an average sample.

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array, vstack
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-from bdnn.problem.limits import UNLIMITED, WeightLimits
+from bdnn.problem.limits import WeightLimits
 from bdnn.problem.problem import Problem
 from bdnn.problem.terms.base import AbstractTerm, Draw
 from bdnn.search.kernels.arrays import IntArray, LevelArray, MoveLimits
@@ -27,27 +27,6 @@ from bdnn.search.kernels.arrays import IntArray, LevelArray, MoveLimits
 # over a single one is charged for, since so many others may speak against it; and how much of its
 # multiplier a kept row keeps.
 _CHARGE, _AGAINST_ALL, _KEPT = 0.5, 0.005, 0.95
-
-
-def free_limits(shape: Architecture, widths: IntArray, *, paired: bool) -> MoveLimits:
-    """What weight sets allow, on the outputs that a search has."""
-    largest = [
-        np.inf if has_free_scale(shape, k) else float(kind.limit)
-        for k, kind in enumerate(shape.weights)
-    ]
-    high = np.repeat(largest, widths[1:] * widths[:-1])
-    most = np.full((2, shape.n_layers), UNLIMITED, dtype=np.int64)
-    return MoveLimits(-high, high, most, UNLIMITED, 2 if paired else 1)
-
-
-def has_free_scale(shape: Architecture, k: int) -> bool:
-    """Whether multiplying a unit of layer ``k`` by a positive number changes nothing else."""
-    rule = shape.activation_of(k)
-    if shape.weights[k].integer or shape.thresholds == "layer":
-        return False
-    if shape.thresholds == "zero":
-        return not rule.offsets.any()
-    return rule.thresholds is None or rule.n_thresholds == 1
 
 
 def drawn_limits(
@@ -79,7 +58,7 @@ def drawn_limits(
         must = (low > 0.0) | (high < 0.0) | (not kind_of.zero)
         least += int(must.sum()) * (copies if k == shape.n_layers - 1 else 1)
         only_signs = np.isin(low, (-1.0, 0.0)) & np.isin(high, (0.0, 1.0))
-        if has_free_scale(shape, k) and not problem.scale_dependent and only_signs.all():
+        if shape.has_free_scale(k) and not problem.scale_dependent and only_signs.all():
             low, high = np.where(low < 0.0, -np.inf, 0.0), np.where(high > 0.0, np.inf, 0.0)
         limits.low[k], limits.high[k] = low, high
     total = limits.total

@@ -16,7 +16,8 @@ import numpy as np
 
 from bdnn.clock import Slot
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import classification, regression
+from bdnn.problem.create import regression
+from bdnn.problem.losses.output import classification
 from bdnn.problem.problem import Problem
 from bdnn.search.state import SearchState
 

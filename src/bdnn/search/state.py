@@ -15,6 +15,7 @@ import numpy as np
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
+from bdnn.problem.limits import UNLIMITED
 from bdnn.problem.losses.distance import DistanceLoss
 from bdnn.problem.problem import Problem
 from bdnn.search.kernels.arrays import (
@@ -27,7 +28,7 @@ from bdnn.search.kernels.arrays import (
     MoveLimits,
     Targets,
 )
-from bdnn.search.limits import drawn_limits, free_limits, into_limits, must_differ
+from bdnn.search.limits import drawn_limits, into_limits, must_differ
 
 # Distance from the outermost sum to the threshold of a unit that is constant on the data.
 _CLEARANCE = 0.5
@@ -331,3 +332,14 @@ def _middle(sums: FloatArray, threshold: float, low: float, high: float) -> floa
     below, above = max(below, low), min(above, high)
     middle = 0.5 * below + 0.5 * above
     return float(middle) if below < middle <= above else threshold
+
+
+def free_limits(shape: Architecture, widths: IntArray, *, paired: bool) -> MoveLimits:
+    """What weight sets allow, on the outputs that a search has."""
+    largest = [
+        np.inf if shape.has_free_scale(k) else float(kind.limit)
+        for k, kind in enumerate(shape.weights)
+    ]
+    high = np.repeat(largest, widths[1:] * widths[:-1])
+    most = np.full((2, shape.n_layers), UNLIMITED, dtype=np.int64)
+    return MoveLimits(-high, high, most, UNLIMITED, 2 if paired else 1)

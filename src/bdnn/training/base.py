@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar
 
+from bdnn.bounds.argument import BoundArgument
 from bdnn.bounds.previous import PreviousFit
 from bdnn.clock import Slot
 from bdnn.errors import BDNNError, ModelError
@@ -62,18 +63,22 @@ class Phase(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class _EarlierBounds(Phase):
-    """Take over what a run on some of the samples proves of all of them."""
+class Prove(Phase):
+    """Follow an argument that bounds the objective from below."""
 
-    earlier: PreviousFit
+    argument: BoundArgument
+    when: Callable[[], bool] = lambda: True  # whether a proof is worth the time
 
-    name: ClassVar[str] = "earlier"
+    name: ClassVar[str] = "bound"
 
     def applies(self, run: Run[Any]) -> bool:
-        return self.earlier.applies(run.problem)
+        """Tell whether the argument says anything of such a problem."""
+        return self.when() and self.argument.applies(run.problem)
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
-        run.follow(self.earlier, slot, self.name)
+        """Take the bounds that it yields."""
+        for bound in self.argument.bounds(run.problem, slot, run.loss):
+            run.prove(bound, self.name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,7 +258,7 @@ class AbstractMethod(ABC):
                 run.offer(network, "start")
         phases = list(self.phases(run, solver))
         if earlier is not None:
-            phases.insert(0, _EarlierBounds(earlier, share=run.schedule.earlier_bounds))
+            phases.insert(0, Prove(earlier, share=run.schedule.earlier_bounds))
         if validation is not None and not any(phase.chooses for phase in phases):
             phases.append(_Choose(validation))
         execute(phases, run)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from bdnn.bounds import FREE
 from bdnn.clock import Slot
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
@@ -23,9 +24,8 @@ from bdnn.search.margin import widen_margin
 from bdnn.search.objective import default_margin
 from bdnn.search.starts import straight_through
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import AbstractMethod, Phase
+from bdnn.training.base import AbstractMethod, Phase, Prove
 from bdnn.training.limits import check_positive
-from bdnn.training.phases.bounds import FreeBounds
 from bdnn.training.phases.search import is_ready
 from bdnn.training.run import Run
 
@@ -52,13 +52,12 @@ class Gradients(AbstractMethod):
 
     @property
     def refits(self) -> bool:
-        """Whether a choice by validation ends with training on all samples."""
         return self.refit
 
     def phases(self, run: Run[Any], solver: str | AbstractSolver) -> Sequence[Phase]:
         """Bounds, and one course of gradients or two."""
         del solver
-        bounds = FreeBounds(share=run.schedule.free_bounds)
+        bounds = Prove(FREE, share=run.schedule.free_bounds)
         return [bounds, Learn.of(run, self.wanted_margin, takes_all=True)]
 
 
@@ -84,7 +83,6 @@ class Learn(Phase):
         return cls(margin, np.random.default_rng(run.budget.seed), takes_all)
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
-        """Train."""
         if run.training_part is None:
             self._course(run, run.problem, slot, judge=run.validation)
             return

@@ -10,14 +10,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from bdnn.bounds import FREE, FirstOf
+from bdnn.bounds.enumeration import is_one_plane
 from bdnn.mip import DEFAULT_EPS, Reductions
+from bdnn.network.network import Network
 from bdnn.search.starts import Start
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import AbstractMethod, Phase
+from bdnn.training.base import AbstractMethod, Phase, Prove
 from bdnn.training.gradients import Learn
 from bdnn.training.limits import Share
 from bdnn.training.paper.alternation import Alternate
-from bdnn.training.phases.bounds import FreeBounds, NarrowBounds, PlaneBounds
 from bdnn.training.phases.numbers import DescendNumbers
 from bdnn.training.phases.search import Begin, Descend, Search, Widen
 from bdnn.training.phases.solve import Adapt, Solve, program_size
@@ -49,7 +51,7 @@ class Exact(AbstractMethod):
         """The program, from the network of fewer samples if there is one."""
         solve = Solve(solver, self.reductions, self.eps, share=run.schedule.solve)
         if run.problem.loss.family == "numbers":
-            return [FreeBounds(share=run.schedule.free_bounds), solve]
+            return [Prove(FREE, share=run.schedule.free_bounds), solve]
         adapt = [Adapt(share=run.schedule.adapt)] if run.earlier is not None else []
         return [*adapt, solve]
 
@@ -94,13 +96,12 @@ class Descent(AbstractMethod):
 
     @property
     def refits(self) -> bool:
-        """Whether a choice by validation ends with training on all samples."""
         return self.refit
 
     def phases(self, run: Run[Any], solver: str | AbstractSolver) -> Sequence[Phase]:
         """The search of what the loss is about."""
         del solver
-        bounds, family = FreeBounds(share=run.schedule.free_bounds), run.problem.loss.family
+        bounds, family = Prove(FREE, share=run.schedule.free_bounds), run.problem.loss.family
         if family == "numbers":
             return [bounds, DescendNumbers(self.patience, self.kicks)]
         if family == "guarantees":
@@ -150,7 +151,7 @@ class Auto(Descent):
         solve = Solve(
             solver, self.reductions, self.eps, patience=self.patience, share=run.schedule.solve
         )
-        bounds = FreeBounds(share=run.schedule.free_bounds)
+        bounds = Prove(FREE, share=run.schedule.free_bounds)
         shape = run.problem.architecture
         if run.robust is not None and run.problem.loss.family == "classes" and not shape.has_levels:
             alone = replace(solve, patience=None)
@@ -166,15 +167,15 @@ class Auto(Descent):
         }
         family = run.problem.loss.family
         is_led_by_loss = family == "classes" and self.objectives[0] == "loss"
-        planes = PlaneBounds.create(run) if is_led_by_loss else None
-        first = [bounds] if planes is None else [planes, bounds]
-        return [*first, *lists[family](run, solve)]
+        planes = plane_bound(run) if is_led_by_loss else []
+        return [*planes, bounds, *lists[family](run, solve)]
 
     def _of_classes(self, run: Run[Any], solve: Solve) -> list[Phase]:
         schedule = run.schedule
         search = Search(run, self.objectives, self.wanted_margin, self.start, self.patience)
-        narrow = NarrowBounds.create(run, self.patience) if search.is_led_by_loss else None
-        is_listed = narrow is not None and narrow.is_listed
+        narrow, is_listed = None, False
+        if search.is_led_by_loss:
+            narrow, is_listed = narrow_bound(run, self.patience)
         share = schedule.listed_search if is_listed else schedule.search
         kept = schedule.choose if run.validation is not None else schedule.widen
         limit = run.budget.seconds
@@ -198,3 +199,42 @@ class Auto(Descent):
         search = self._worst_case(run, run.schedule.search)
         has_program = run.problem.loss.has_leads(run.problem.architecture)
         return [search, *([solve] if has_program else [])]
+
+
+def plane_bound(run: Run[Any]) -> list[Phase]:
+    """Find the best plane of few dimensions, where that is all a network is, and prove it."""
+    shape = run.problem.architecture
+    if not is_one_plane(shape) or shape.weights[0].integer or run.validation is not None:
+        return []
+    # Imported here, because it loads compiled code that other networks have no use for.
+    from bdnn.bounds.one_plane import OnePlane
+
+    argument = OnePlane(offer=lambda network: run.offer(network, Prove.name))
+    return [Prove(argument, share=run.schedule.planes)]
+
+
+def narrow_bound(run: Run[Any], patience: float) -> tuple[Prove | None, bool]:
+    """Raise the bound of a narrow network: by a list of all units, or conflicts of samples.
+
+    Also tells whether all units are listed, so that the bound is worth more time than a search.
+    """
+    problem, budget, schedule = run.problem, run.budget, run.schedule
+    shape = problem.architecture
+    if len(shape.hidden) > 1 or problem.inputs.size > schedule.largest_table:
+        return None, False
+    # Imported here, because it loads compiled code that other networks have no use for.
+    from bdnn.bounds.benders import Benders
+    from bdnn.bounds.half_spaces import HalfSpaces
+    from bdnn.bounds.listed.units import ListedUnits
+
+    def offer(network: Network) -> bool:
+        return run.offer(network, Prove.name)
+
+    # The bounds of a few more units rise slowly.
+    patience *= 2 if sum(shape.hidden) < 4 else 1
+    listed = ListedUnits(threads=budget.threads)
+    if listed.applies(problem):
+        return Prove(listed, share=Share(schedule.listed_bound.part, most=patience)), True
+    options: dict[str, Any] = {"seed": budget.seed, "threads": budget.threads, "offer": offer}
+    conflicts = FirstOf((Benders(**options), HalfSpaces(**options)))
+    return Prove(conflicts, share=Share(schedule.conflict_bound.part, most=patience)), False

@@ -25,8 +25,8 @@ from bdnn.network.activation import FloatArray, weighted_sums
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.network.norms import Norm, length
-from bdnn.problem.create import classification
 from bdnn.problem.losses.certified import CertifiedLoss
+from bdnn.problem.losses.output import classification
 from bdnn.problem.problem import Problem
 from bdnn.problem.samples import Samples
 from bdnn.program import Program

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Generic, NamedTuple
 
 import numpy as np
 
-from bdnn.bounds.argument import BoundArgument
 from bdnn.bounds.previous import PreviousFit
 from bdnn.clock import Clock, Slot
 from bdnn.errors import NoSolutionError
@@ -248,11 +247,6 @@ class Run(Generic[AnyLoss]):
             self._improved = self.seconds
             self.is_close = self.incumbent is not None and self.suffices(self.incumbent.objective)
             self.mark(phase)
-
-    def follow(self, argument: BoundArgument, slot: Slot, phase: str) -> None:
-        """Take the bounds that an argument yields."""
-        for bound in argument.bounds(self.problem, slot, self.loss):
-            self.prove(bound, phase)
 
     def _leave_out(self, bound: Bound) -> None:
         """Say so where a network refutes a bound that takes nothing for granted."""

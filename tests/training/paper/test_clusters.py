@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bdnn.network.architecture import Architecture
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from bdnn.training.paper.clusters import Partition, Sampler, majority_loss
 from bdnn.training.paper.epoch import Candidate
 from bdnn.training.paper.polish import Judge

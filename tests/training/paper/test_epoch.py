@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from bdnn.clock import Slot
 from bdnn.mip import NetworkModel, Reductions
 from bdnn.network.architecture import WeightSet
-from bdnn.problem.create import classification
+from bdnn.problem.losses.output import classification
 from bdnn.search import random_start
 from bdnn.training.paper.construction import allowed_units, construct, propose_directions
 from bdnn.training.paper.epoch import Candidate, EpochProblem, EpochSolver

@@ -35,11 +35,9 @@ class AbsoluteLoss(DistanceLoss):
         return cls(targets[rows], weight, group, price, tolerance)
 
     def size(self, errors: FloatArray) -> FloatArray:
-        """Absolute values."""
         return np.abs(errors)
 
     def best_constant(self, values: FloatArray, weight: FloatArray) -> float:
-        """The median."""
         return weighted_median(values, weight)
 
     def interval_costs(self, values: FloatArray, weight: FloatArray) -> FloatArray:
@@ -58,7 +56,6 @@ class AbsoluteLoss(DistanceLoss):
         return np.asarray(self.price**2)
 
     def conflicts(self, n_lines: int) -> float:
-        """Each line at its median."""
         medians = np.empty((n_lines, self.targets.shape[1]))
         for column, y in enumerate(self.targets.T):
             medians[:, column] = _grouped_medians(y, self.weight, self.group)

@@ -55,7 +55,6 @@ class CertifiedLoss(AbstractLoss):
 
     @property
     def input_regions(self) -> Regions:
-        """What the loss is about."""
         return self.regions
 
     @cached_property
@@ -82,17 +81,14 @@ class CertifiedLoss(AbstractLoss):
 
     @property
     def leading(self) -> NDArray[np.intp]:
-        """Every line has one class."""
         return self.labels
 
     @property
     def total(self) -> float:
-        """Weight of all samples."""
         return float(self.line_weight.sum())
 
     @property
     def is_integral(self) -> bool:
-        """Whether all weights are whole."""
         return self.grain == 1
 
     @property
@@ -122,7 +118,6 @@ class CertifiedLoss(AbstractLoss):
         return Bound(found * self.grain, "overlapping balls" if found else "zero")
 
     def irreducible(self, samples: Samples) -> Bound:
-        """What no classifier can certify."""
         del samples
         return self.overlaps
 
@@ -133,7 +128,6 @@ class CertifiedLoss(AbstractLoss):
         yield from self.outputs.constants(architecture, samples, limits)
 
     def subset(self, lines: IndexArray) -> CertifiedLoss:
-        """The loss of some of the lines."""
         return replace(
             self,
             regions=self.regions.subset(lines),
@@ -142,7 +136,6 @@ class CertifiedLoss(AbstractLoss):
         )
 
     def refusal(self, architecture: Architecture) -> str | None:
-        """Outputs must be steps."""
         return self.outputs.refusal(architecture)
 
     def has_leads(self, architecture: Architecture) -> bool:

@@ -82,7 +82,6 @@ class DistanceLoss(AbstractLoss):
         return float(self.ridge * (self.price @ (network.weights[-1] ** 2).sum(axis=1)))
 
     def value(self, network: Network, samples: Samples) -> Fraction:
-        """Loss of a network, from its forward pass."""
         return Fraction(self.of_values(network.values(samples.inputs)) + self.penalty(network))
 
     def error(self, network: Network, samples: Samples) -> float:
@@ -103,12 +102,10 @@ class DistanceLoss(AbstractLoss):
 
     @property
     def leading(self) -> NDArray[np.intp]:
-        """There are no classes."""
         return np.zeros(int(self.group.max(initial=-1)) + 1, dtype=np.intp)
 
     @property
     def total(self) -> float:
-        """Weight of all samples."""
         return float(self.weight.sum())
 
     def constants(
@@ -150,5 +147,4 @@ class DistanceLoss(AbstractLoss):
         )
 
     def refusal(self, architecture: Architecture) -> str | None:
-        """Outputs must be numbers."""
         return None if architecture.output == "identity" else "numbers need identity outputs"

@@ -18,6 +18,7 @@ from bdnn.network.network import Network
 from bdnn.problem.bound import Bound
 from bdnn.problem.limits import WeightLimits
 from bdnn.problem.losses.base import AbstractLoss, constant_classifier
+from bdnn.problem.problem import Problem
 from bdnn.problem.samples import IntegerArray, Samples, to_floats, whole_multiples
 from bdnn.program import IndexArray
 
@@ -90,7 +91,6 @@ class OutputLoss(AbstractLoss):
         return math.gcd(*difference.tolist()) * self.grain if difference.size else Fraction(0)
 
     def value(self, network: Network, samples: Samples) -> Fraction:
-        """Loss of a network, from its forward pass."""
         return self.of_outputs(network.outputs(samples.inputs))
 
     def of_outputs(self, on: BoolArray) -> Fraction:
@@ -119,12 +119,10 @@ class OutputLoss(AbstractLoss):
 
     @property
     def leading(self) -> NDArray[np.intp]:
-        """Leading class of every line."""
         return np.asarray(self.counts.argmax(axis=1))
 
     @cached_property
     def total(self) -> float:
-        """Weight of all samples."""
         return float(self.label_weight.sum())
 
     def constants(
@@ -151,9 +149,20 @@ class OutputLoss(AbstractLoss):
         return replace(self, counts=counts)
 
     def subset(self, lines: IndexArray) -> OutputLoss:
-        """The loss of some of the lines."""
         return replace(self, counts=self.counts[lines])
 
     def refusal(self, architecture: Architecture) -> str | None:
-        """Outputs must be steps."""
         return None if architecture.output == "step" else "classes need steps as outputs"
+
+
+def classification(
+    architecture: Architecture,
+    X: FloatArray,
+    labels: NDArray[np.integer],
+    sample_weight: FloatArray | None = None,
+    *,
+    merge: bool = True,
+) -> Problem[OutputLoss]:
+    """Minimise the paper's loss over samples with class indices 0, 1, ..."""
+    samples = Samples.merge(X, sample_weight, apart=not merge)
+    return Problem(architecture, samples, OutputLoss.of(samples, labels, architecture.n_outputs))

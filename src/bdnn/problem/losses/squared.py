@@ -44,11 +44,9 @@ class SquaredLoss(DistanceLoss):
         return cls(mean, total, np.arange(n_lines), price, tolerance, offset, float(ridge))
 
     def size(self, errors: FloatArray) -> FloatArray:
-        """Squares."""
         return np.asarray(errors**2)
 
     def best_constant(self, values: FloatArray, weight: FloatArray) -> float:
-        """The mean."""
         return float(np.average(values, weights=weight))
 
     def interval_costs(self, values: FloatArray, weight: FloatArray) -> FloatArray:
@@ -67,6 +65,5 @@ class SquaredLoss(DistanceLoss):
         return self.price
 
     def conflicts(self, n_lines: int) -> float:
-        """Each line at its mean."""
         del n_lines
         return self.offset

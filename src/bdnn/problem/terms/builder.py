@@ -193,7 +193,6 @@ class LeastValues(Block):
         self.known.append((columns, terms, coefficients, constant))
 
     def lift(self, x: FloatArray) -> bool:
-        """Fill in the least values."""
         for columns, *_ in self.known:
             x[columns] = 0.0
         for columns, terms, coefficients, constant in self.known:

@@ -46,7 +46,6 @@ class Cardinality(AbstractTerm):
         """What the weights of every layer make that are not 0, one number per limit."""
 
     def is_feasible(self, network: Network, problem: Problem[Any]) -> bool:
-        """Count."""
         return self._within([W != 0.0 for W in network.weights])
 
     def _within(self, used: Sequence[BoolArray]) -> bool:
@@ -81,11 +80,9 @@ class WeightsPerUnit(Cardinality):
         return [int(b.sum(axis=1).max()) for b in used]
 
     def bound_weights(self, limits: WeightLimits) -> None:
-        """Numbers are numbers."""
         _lower(limits.per_unit, self.limits)
 
     def block(self, builder: Builder) -> None:
-        """Add a row per unit."""
         for k, limit in enumerate(self.limits):
             if limit is not None:
                 rows = builder.support(k)
@@ -103,15 +100,12 @@ class WeightsPerLayer(Cardinality):
         return frozenset() if self.limits[-1] is None else frozenset({"one_output"})
 
     def count(self, used: Sequence[BoolArray]) -> list[int]:
-        """Of every layer."""
         return [int(b.sum()) for b in used]
 
     def bound_weights(self, limits: WeightLimits) -> None:
-        """Numbers are numbers."""
         _lower(limits.per_layer, self.limits)
 
     def block(self, builder: Builder) -> None:
-        """Add a row per layer."""
         for k, limit in enumerate(self.limits):
             if limit is not None:
                 row = builder.support(k).reshape(1, -1)
@@ -129,15 +123,12 @@ class TotalWeights(Cardinality):
         return frozenset({"one_output"})
 
     def count(self, used: Sequence[BoolArray]) -> list[int]:
-        """Of all layers."""
         return [sum(int(b.sum()) for b in used)]
 
     def bound_weights(self, limits: WeightLimits) -> None:
-        """Numbers are numbers."""
         limits.total = min(limits.total, self.limits[0] or 0)
 
     def block(self, builder: Builder) -> None:
-        """Add one row."""
         row = np.concatenate([builder.support(k).ravel() for k in range(len(builder.layers))])
         builder.program.add_rows("total", row[None], 1.0, upper=float(self.limits[0] or 0))
 
@@ -149,7 +140,6 @@ class UsedInputs(Cardinality):
     layers: ClassVar[slice]
 
     def count(self, used: Sequence[BoolArray]) -> list[int]:
-        """Columns with a weight."""
         return [sum(int(b.any(axis=0).sum()) for b in used[self.layers])]
 
     def block(self, builder: Builder) -> Block:
@@ -235,24 +225,19 @@ class WeightPrice(AbstractTerm):
         return True
 
     def price(self, network: Network, problem: Problem[Any]) -> float:
-        """Count."""
         return self.per_weight * sum(int(np.count_nonzero(W)) for W in network.weights)
 
     def weight_price(self, size: FloatArray) -> FloatArray:
-        """The same for all sizes."""
         return np.full_like(size, self.per_weight)
 
     def rescaled(self, factor: float) -> WeightPrice:
-        """In another unit."""
         return replace(self, per_weight=self.per_weight * factor)
 
     def block(self, builder: Builder) -> None:
-        """Minimise."""
         for k in range(len(builder.layers)):
             builder.program.minimise(builder.support(k), self.per_weight)
 
     def claim(self) -> dict[str, Any]:
-        """Name the price."""
         return {"weight": self.per_weight}
 
 

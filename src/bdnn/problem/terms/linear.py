@@ -45,12 +45,10 @@ class LinearTerm(AbstractTerm):
 
     @property
     def scale_dependent(self) -> bool:
-        """Rows compare sizes."""
         return True
 
     @property
     def names_units(self) -> bool:
-        """Rows name units by number."""
         return True
 
     def is_feasible(self, network: Network, problem: Problem[Any]) -> bool:
@@ -86,7 +84,6 @@ class LinearTerm(AbstractTerm):
         return first, list(zip(starts.tolist(), widths, strict=True))
 
     def block(self, builder: Builder) -> Block:
-        """Add the rows."""
         layers, name = range(len(builder.layers)), f"own_{builder.number}"
         one, nothing = np.ones(1), np.zeros(1)
         forms = [Form(layer.W[..., None], one, nothing) for layer in builder.layers]

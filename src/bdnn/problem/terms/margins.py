@@ -47,7 +47,6 @@ class Margins(AbstractTerm):
 
     @property
     def scale_dependent(self) -> bool:
-        """Margins scale."""
         return True
 
     def price(self, network: Network, problem: Problem[Any]) -> float:
@@ -67,7 +66,6 @@ class Margins(AbstractTerm):
         return replace(self, maximal=self.maximal * factor)
 
     def block(self, builder: Builder) -> LeastValues:
-        """Add what outputs lack."""
         program, loss, ties = builder.program, builder.problem.loss, LeastValues([])
         columns, weights, constant, scale, exact, reach = builder.scores()
         wanted = self.wanted / scale
@@ -92,7 +90,6 @@ class Margins(AbstractTerm):
         return ties
 
     def claim(self) -> dict[str, Any]:
-        """Name the prices."""
         return {
             "saturated": self.saturated,
             "maximal": self.maximal,

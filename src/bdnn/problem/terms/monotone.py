@@ -44,7 +44,6 @@ class PathSigns(AbstractTerm):
     label: Any
 
     def is_feasible(self, network: Network, problem: Problem[Any]) -> bool:
-        """Follow the paths."""
         rising, falling = path_signs(network.weights, self.feature)[-1]
         up, down = self._ways(problem, np.arange(len(rising)))
         return not ((falling & up) | (rising & down)).any()
@@ -228,7 +227,6 @@ class Monotone(AbstractConstraint):
     label: Any = None
 
     def resolve(self, context: Context) -> list[AbstractTerm]:
-        """Constrain the signs of paths."""
         if self.sign not in (1, -1) or isinstance(self.sign, bool):
             raise ModelError(
                 f"{self.name}: sign must be 1 or -1, got {self.sign!r}: choose one of these."
@@ -240,7 +238,6 @@ class Monotone(AbstractConstraint):
 
     @property
     def name(self) -> str:
-        """As the user writes it."""
         label = "" if self.label is None else f", label={self.label!r}"
         sign = f"{self.sign:+d}" if isinstance(self.sign, int) else repr(self.sign)
         return f"Monotone({self.feature!r}, {sign}{label})"

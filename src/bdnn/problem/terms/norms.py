@@ -43,7 +43,6 @@ class Norms(AbstractTerm):
 
     @property
     def scale_dependent(self) -> bool:
-        """Sizes scale."""
         return True
 
     @property
@@ -52,7 +51,6 @@ class Norms(AbstractTerm):
         return True
 
     def price(self, network: Network, problem: Problem[Any]) -> float:
-        """Add up sizes."""
         total = sum(self.of(W) for W in network.weights)
         if self.biases:
             shared = network.architecture.thresholds == "layer"
@@ -64,15 +62,12 @@ class Norms(AbstractTerm):
         return self.l1 * float(np.abs(values).sum()) + self.l2 * float((values**2).sum())
 
     def weight_price(self, size: FloatArray) -> FloatArray:
-        """By size."""
         return np.asarray(self.l1 * size + self.l2 * size**2)
 
     def rescaled(self, factor: float) -> Norms:
-        """In another unit."""
         return replace(self, l1=self.l1 * factor, l2=self.l2 * factor)
 
     def block(self, builder: Builder) -> _Sizes:
-        """Add sizes and their prices."""
         block = _Sizes(self)
         shared = builder.problem.architecture.thresholds == "layer"
         for k, layer in enumerate(builder.layers):
@@ -82,7 +77,6 @@ class Norms(AbstractTerm):
         return block
 
     def claim(self) -> dict[str, Any]:
-        """Name the prices."""
         return {"l1": self.l1, "l2": self.l2, "biases": self.biases}
 
 

@@ -109,7 +109,6 @@ class OutputTerm(AbstractTerm):
         )
 
     def block(self, builder: Builder) -> None:
-        """Add the rows."""
         z = builder.activations(len(builder.layers) - 1)
         is_single = len(builder.layers[-1].W) < builder.problem.architecture.n_outputs
         if self.decided.size and not is_single:

@@ -51,18 +51,15 @@ class WeightBox(AbstractTerm):
         return bool((self.low != self.low[0]).any() or (self.high != self.high[0]).any())
 
     def is_feasible(self, network: Network, problem: Problem[Any]) -> bool:
-        """Compare the weights."""
         W = network.weights[self.layer]
         return bool(((self.low <= W) & (self.high >= W)).all())
 
     def bound_weights(self, limits: WeightLimits) -> None:
-        """Bounds are bounds."""
         k = self.layer
         limits.low[k] = np.maximum(limits.low[k], self.low)
         limits.high[k] = np.minimum(limits.high[k], self.high)
 
     def block(self, builder: Builder) -> Block:
-        """Add bounds of single weights."""
         layer = builder.layers[self.layer]
         # Where one output stands for two there are fewer units, and none of them is named.
         low, high = self.low[-len(layer.W) :], self.high[-len(layer.W) :]
@@ -76,7 +73,6 @@ class WeightBox(AbstractTerm):
         return _BoundedWeights(self, layer)
 
     def claim(self) -> dict[str, Any]:
-        """Say which weights are fixed."""
         return self.promised
 
 
@@ -133,7 +129,6 @@ class Forbid(AbstractConstraint):
 
     @property
     def name(self) -> str:
-        """As the user writes it."""
         return f"Forbid({self.feature!r})"
 
 
@@ -158,7 +153,6 @@ class FixedWeight(AbstractConstraint):
     value: float
 
     def resolve(self, context: Context) -> list[AbstractTerm]:
-        """Fix the weight."""
         shape, name = context.architecture, self.name
         k = whole(self.layer, f"{name}: layer", 0, shape.n_layers - 1)
         unit = whole(self.unit, f"{name}: unit", 0, shape.widths[k + 1] - 1)

@@ -90,7 +90,6 @@ class DataSplitting(AbstractMethod):
 
     @property
     def refits(self) -> bool:
-        """Whether a choice by validation ends with training on all samples."""
         return self.refit and self._settled().polish and self.robust_radius is None
 
     def phases(self, run: Run[Any], solver: str | AbstractSolver) -> list[Phase]:

@@ -185,7 +185,7 @@ class EpochSolver:
     # without bound and start.
     construct: Construct | None = None
     patience: float = math.inf  # seconds for the solver where there is something to start from
-    # See :class:`~bdnn.training.schedule.Schedule`.
+    # See :class:`~bdnn.training.limits.Schedule`.
     products_per_second: int = Schedule.products_per_second
     used: str = ""  # the solver that was asked last
 

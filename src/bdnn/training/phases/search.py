@@ -105,7 +105,12 @@ class Search:
     @property
     def wants_proof(self) -> bool:
         """Whether bounds and solvers are worth the time that is left."""
-        return self.is_led_by_loss and not self.pace.is_rushed
+        return self.is_led_by_loss and not self.is_rushed
+
+    @property
+    def is_rushed(self) -> bool:
+        """Whether a choice by validation has no time for anything else."""
+        return self.run.validation is not None and self.pace.is_rushed
 
     @property
     def widens(self) -> bool:
@@ -170,7 +175,6 @@ class Begin(Phase):
     name: ClassVar[str] = _PHASE
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
-        """Make the start."""
         if not is_ready(run, slot):
             self._train_by_gradients(run)
         elif run.given is None and not run.problem.terms:
@@ -184,7 +188,7 @@ class Begin(Phase):
             epoch = epoch_seconds(run.problem, rng, seconds)
             search.pace = Pace(epoch, seconds, schedule.start, schedule.selection)
         # More epochs do more for unseen samples than descent does, and all go into the choice.
-        if search.pace.is_rushed or len(run.problem.inputs) > LARGE:
+        if search.is_rushed or len(run.problem.inputs) > LARGE:
             return
         if order == ("loss",):
             # Where nothing but the loss is wanted, planes that separate the classes are the end.
@@ -236,7 +240,7 @@ class Descend(Phase):
 
     def applies(self, run: Run[Any]) -> bool:
         """Tell whether moves are loaded, and gradients do not need the time."""
-        return self.search.is_compiled and not self.search.pace.is_rushed
+        return self.search.is_compiled and not self.search.is_rushed
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
         """Walk, and say why the search ended."""
@@ -342,11 +346,10 @@ class Widen(Phase):
         return wants and self.search.is_compiled and run.is_free
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
-        """Widen or choose."""
         search, seconds = self.search, slot.remaining
         reserve = run.schedule.last_passes * run.pass_seconds
         # A rushed run has trained nothing yet.
-        least = run.schedule.rushed * seconds if search.pace.is_rushed else 0.0
+        least = run.schedule.rushed * seconds if search.is_rushed else 0.0
         slot = run.slot(self.name, max(seconds - reserve, least), until_close=False)
         if slot.is_over() or not is_ready(run, slot):
             return

@@ -64,7 +64,6 @@ class Adapt(Phase):
         return run.earlier is not None and is_plain
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
-        """Descend from the earlier network."""
         assert run.given is not None
         if wait_until_ready(slot, levels=run.problem.architecture.has_levels):
             found = descend(
