@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from bdnn.datasets.layout import find_layout
+from bdnn.datasets.tables import find_layout
 from bdnn.encoding.table import read_number
 from bdnn.errors import DataError
 

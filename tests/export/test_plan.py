@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bdnn.encoding import Encoder
 from bdnn.export.c import export_c
-from bdnn.export.c.layout import lay_out
+from bdnn.export.c.code import lay_out
 from bdnn.export.inputs import InputFormat
 from bdnn.export.plan import make_plan
 from bdnn.export.plan.fixed_point import fix_unit

@@ -1,7 +1,7 @@
 """Built-in data sets, and tables of the user's own."""
 
-from bdnn.datasets.dataset import Dataset, Record
-from bdnn.datasets.registry import DATASETS, describe, load, names
+from bdnn.datasets.bundled import Dataset
+from bdnn.datasets.registry import DATASETS, Record, describe, load, names
 from bdnn.datasets.samples import Samples
 from bdnn.datasets.tables import read_table
 from bdnn.encoding.table import Table

@@ -7,17 +7,43 @@ from __future__ import annotations
 
 import csv
 import operator
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.datasets.dataset import Dataset
 from bdnn.errors import DataError
+from bdnn.network.activation import FloatArray
 
 # What the authors of the paper put into the 16 empty cells: the mean, rounded up.
 _FILLED_BARE_NUCLEI = "4"
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Samples with their targets.
+
+    Parameters
+    ----------
+    name : str
+    X : array of shape (n_samples, n_features)
+        Finite numbers.
+    y : array of shape (n_samples,)
+        Labels of the classes, or numbers where a regression target was asked for.
+    feature_names : tuple of str
+    target_name : str
+    description : str
+        One or two sentences: what a row is, where it comes from.
+    """
+
+    name: str
+    X: FloatArray
+    y: NDArray[np.generic]
+    feature_names: tuple[str, ...]
+    target_name: str
+    description: str
 
 
 def load_breast_cancer() -> Dataset:
@@ -39,11 +65,8 @@ def load_breast_cancer() -> Dataset:
 def load_boston_housing(target: str = "class") -> Dataset:
     """Load 506 districts of Boston with the value of their homes.
 
-    Parameters
-    ----------
-    target : {"class", "medv"}
-        ``high`` or ``low`` for a median value above the median of all districts or not, which
-        gives the paper's 49.4 % and 50.6 %; or the median value itself, in 1000 dollars.
+    The class tells whether the median value is above the median of all districts, which gives the
+    paper's 49.4 % and 50.6 %; ``medv`` is the median value itself, in 1000 dollars.
     """
     if target not in ("class", "medv"):
         raise DataError(
@@ -104,12 +127,6 @@ def make_uniform(n_samples: int = 200, n_features: int = 100, random_state: int 
     Every third row has entries in [0, 10] and label 1, every third has entries in [-10, 0] and
     label 0, and every third has entries in [-1, 1] and a random label. The three kinds take turns,
     as in the files of the paper's authors, so that any first part of the rows is a fair sample.
-
-    Parameters
-    ----------
-    n_samples, n_features : int
-    random_state : int
-        Seed; equal seeds give equal data.
     """
     n_samples = _count("n_samples", n_samples)
     n_features = _count("n_features", n_features)

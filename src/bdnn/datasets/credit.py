@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bdnn.datasets.dataset import Dataset
+from bdnn.datasets.bundled import Dataset
 from bdnn.errors import DataError
 from bdnn.network.activation import FloatArray
 
@@ -35,12 +35,9 @@ _FILENAMES = (
 def load_credit_default(path: str | os.PathLike[str] | None = None) -> Dataset:
     """Load 30000 credit card clients, of whom some default the next month.
 
-    Parameters
-    ----------
-    path : path, optional
-        A CSV file (also ``.gz``) with the 23 attributes and the label last, with or without
-        header and client number. Without it the file is looked for in the folder that the
-        environment variable ``BDNN_DATA`` names, and then fetched from OpenML.
+    A CSV file (also ``.gz``) has the 23 attributes and the label last, with or without header and
+    client number. Without a path it is looked for in the folder that the environment variable
+    ``BDNN_DATA`` names, and then fetched from OpenML.
     """
     file = Path(path) if path is not None else find_credit_default()
     values = _from_openml() if file is None else _from_file(file)

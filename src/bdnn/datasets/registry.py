@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from bdnn.datasets.bundled import (
+    Dataset,
     load_boston_housing,
     load_breast_cancer,
     load_digits,
@@ -12,8 +15,30 @@ from bdnn.datasets.bundled import (
     make_uniform,
 )
 from bdnn.datasets.credit import find_credit_default, load_credit_default
-from bdnn.datasets.dataset import Dataset, Record
 from bdnn.errors import DataError
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is known of a built-in data set before it is loaded.
+
+    ``load`` takes the options of the data set, ``is_offline`` tells whether it needs no network.
+    """
+
+    name: str
+    rows: int
+    attributes: int
+    classes: int
+    source: str
+    licence: str
+    load: Callable[..., Dataset]
+    is_offline: Callable[[], bool] = lambda: True
+
+    def to_dict(self) -> dict[str, Any]:
+        """List what is known as plain values."""
+        shown = ("name", "rows", "attributes", "classes", "source", "licence")
+        return {**{key: getattr(self, key) for key in shown}, "offline": self.is_offline()}
+
 
 DATASETS: dict[str, Record] = {
     record.name: record

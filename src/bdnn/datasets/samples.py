@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.datasets.dataset import Dataset
+from bdnn.datasets.bundled import Dataset
 from bdnn.encoding.encoder import Encoder
 from bdnn.encoding.table import Table, list_names, list_rows
 from bdnn.errors import DataError, ModelError
@@ -100,16 +100,7 @@ class Samples:
 
 
 def read_labels(table: Table, target: int, *, as_text: bool | None = None) -> NDArray[np.generic]:
-    """Read the labels of a table.
-
-    Parameters
-    ----------
-    table : Table
-    target : int
-        Place of the target column, from 0.
-    as_text : bool, optional
-        Whether labels are texts even if all look like numbers; found out if not given.
-    """
+    """Read the labels of a table; whether they are texts is found out if not given."""
     name = table.names[target]
     _refuse_missing(table, target)
     if table.is_text_column(target) if as_text is None else as_text:
@@ -168,20 +159,8 @@ def split_holdout(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Split samples at random so that every class gives its share to the test part.
 
-    Every class leaves at least one sample in the training part, so that small classes can be
-    learned at all.
-
-    Parameters
-    ----------
-    y : array of shape (n_samples,)
-    share : float
-        Part of the samples to test on, from 0 up to but not including 1.
-    seed : int
-
-    Returns
-    -------
-    train, test : arrays of int
-        Ascending row numbers.
+    Returns ascending row numbers. Every class leaves at least one sample in the training part, so
+    that small classes can be learned at all.
     """
     if not 0.0 <= share < 1.0:
         raise ModelError(

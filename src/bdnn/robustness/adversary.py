@@ -41,16 +41,8 @@ class Adversary:
     def build(cls, around: PerturbationSet, radius: float, *, minimise: bool = False) -> Adversary:
         """Write down the search within a finite radius around a single sample.
 
-        The result ``is_integer`` if all its variables and coefficients are.
-
-        Parameters
-        ----------
-        around : PerturbationSet
-            Of exactly one sample.
-        radius : float
-        minimise : bool
-            Whether the nearest counter-example is wanted, with real numbers for its length, or any
-            within the radius.
+        Either for the nearest counter-example, with real numbers for its length, or for any. The
+        result ``is_integer`` if all its variables and coefficients are.
         """
         program = Program()
         free_input = FreeInput(around, radius, program)

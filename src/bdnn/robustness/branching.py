@@ -27,25 +27,9 @@ _LARGEST_PROOF = 1000
 
 
 class Branching:
-    """The search around one sample.
+    """The search around exactly one sample.
 
-    Parameters
-    ----------
-    around : PerturbationSet
-        Of exactly one sample.
-    radius : float
-        How far to look.
-
-    Attributes
-    ----------
-    lower : float
-        No counter-example is nearer than this.
-    upper : float
-        Distance of the nearest one found, infinite without one.
-    counter_example : array or None
-        That one, a raw input.
-    n_boxes : int
-        How many boxes were looked at.
+    No counter-example is nearer than ``lower``; the nearest one found is at ``upper``.
     """
 
     def __init__(self, around: PerturbationSet, radius: float) -> None:

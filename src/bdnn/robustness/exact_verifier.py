@@ -51,18 +51,10 @@ def beyond(radius: Size) -> Size:
 
 @dataclass(frozen=True)
 class Answer:
-    """What is known of one sample.
+    """No counter-example of a sample is nearer than ``lower``, and one is at ``upper``.
 
-    Parameters
-    ----------
-    lower, upper : float
-        No counter-example is nearer than ``lower``; the nearest known one is at ``upper``.
-    counter_example : array or None
-        A raw input.
-    origin : {"bound", "boxes", "solver"}
-        What proves the lower limit.
-    proof : nested list or None
-        The halvings of boxes, where they are the proof and short enough to be kept.
+    The origin of the lower limit is ``bound``, ``boxes`` or ``solver``; the proof holds the
+    halvings of boxes where these are short enough to be kept.
     """
 
     lower: float
@@ -94,22 +86,9 @@ class Answer:
 
 @dataclass
 class ExactVerifier:
-    """One sample that cheap methods left open.
+    """One sample that cheap methods left open, until a deadline of ``time.perf_counter``.
 
-    Parameters
-    ----------
-    around : PerturbationSet
-        Of that sample.
-    answer : Answer
-        What is known of it, better and better.
-    radius : float
-        How far to look.
-    smallest : bool
-        Whether the nearest counter-example is wanted, or any within the radius will do.
-    deadline : float
-        Of ``time.perf_counter``.
-    engine : AbstractSolver or None
-        The solver, None for the one that suits the program.
+    Without an engine the solver is the one that suits the program.
     """
 
     around: PerturbationSet

@@ -69,14 +69,8 @@ class Levels:
 class FreeInput:
     """Variables of the input of a single sample within a radius.
 
-    Attributes
-    ----------
-    plain : array of int
-        Features that can move and have no levels.
-    is_exact : bool
-        Whether sums of integer weights with this input are integers.
-    is_whole : bool
-        Whether the variables are integers.
+    It ``is_whole`` if the variables are integers, and ``is_exact`` if sums of integer weights with
+    them are integers too. Features in ``plain`` can move and have no levels.
     """
 
     around: PerturbationSet

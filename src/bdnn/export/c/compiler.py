@@ -31,17 +31,7 @@ _DTYPES |= {"uint16_t": "<u2", "int16_t": "<i2", "int32_t": "<i4"}
 
 @dataclass(frozen=True)
 class Size:
-    """What a function takes on a device.
-
-    Attributes
-    ----------
-    flash : int
-        Bytes of code and constant data.
-    stack : int
-        Bytes of the stack frames of all functions, more than which no call takes.
-    target : str
-        What it was compiled for.
-    """
+    """Bytes of code and constants, and of all stack frames, more than which no call takes."""
 
     flash: int
     stack: int
@@ -84,17 +74,9 @@ def run_compiled(
     compiler: str | None = None,
     flags: Sequence[str] = ("-O1",),
 ) -> list[NDArray[Any]]:
-    """Compile headers into one program and return the classes of their inputs, or their numbers.
+    """Compile headers of different names into one program and run it, one sample per line.
 
-    Parameters
-    ----------
-    exports : sequence of CExport
-        With different names.
-    inputs : sequence of arrays
-        Inputs of every function, one sample per line.
-    compiler : str, optional
-    flags : sequence of str
-        Beside the strict ones.
+    Returns the classes of the inputs of every function, or their numbers.
     """
     compiler = compiler or native_compiler()
     if compiler is None or not shutil.which(compiler):

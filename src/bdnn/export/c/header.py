@@ -11,8 +11,7 @@ import numpy as np
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.export.boundary import answers, random_inputs
-from bdnn.export.c.code import write_code
-from bdnn.export.c.layout import lay_out
+from bdnn.export.c.code import lay_out, write_code
 from bdnn.export.c.text import Code, check_name, comment, integer, real, string
 from bdnn.export.inputs import InputFormat, choose_format
 from bdnn.export.plan import Plan, make_plan

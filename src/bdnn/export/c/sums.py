@@ -60,15 +60,8 @@ class AbstractSum(ABC):
 class FeatureSum(AbstractSum):
     """Weights times numbers that have names, such as ``q[3]`` or ``x[3]``.
 
-    Parameters
-    ----------
-    names : list of str
-        One expression per input.
-    array : str
-        Array of all inputs, for the loop.
-    largest : list of int
-        Largest absolute value of every integer input.
-    is_loop : bool
+    ``names`` are expressions, ``array`` holds all of them for a loop, ``largest`` are the largest
+    absolute values of integer inputs.
     """
 
     names: list[str]
@@ -136,12 +129,7 @@ class FeatureSum(AbstractSum):
 class BitSum(AbstractSum):
     """Weights times the bits of the layer before, small integers counted through masks.
 
-    Parameters
-    ----------
-    bits : str
-        Variable, or array of 32-bit words, that holds the bits.
-    ones : str
-        Name of the function that counts bits.
+    ``bits`` is a variable or an array of 32-bit words, ``ones`` the function that counts bits.
     """
 
     bits: str

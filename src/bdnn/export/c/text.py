@@ -126,18 +126,8 @@ def constants(name: str, values: Sequence[Any]) -> list[str]:
 class Code:
     """Lines of a header in the making.
 
-    Attributes
-    ----------
-    helpers : list of str
-        Functions that come first.
-    tables, body : list of str
-        Constant arrays and statements of the function.
-    counters : set of str
-        Loop variables in use.
-    needs_real : bool
-        Whether double arithmetic is used.
-    stack : int
-        Bytes of arrays on the stack.
+    Helpers are functions that come first, tables the constant arrays, counters the loop variables
+    in use, and the stack is counted in bytes of arrays.
     """
 
     prefix: str

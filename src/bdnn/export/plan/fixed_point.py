@@ -43,19 +43,9 @@ def fix_unit(
 ) -> FixedUnit | None:
     """Find integers that decide like ``sum_j weights[j] * values_j[k_j] >= threshold``.
 
-    Parameters
-    ----------
-    weights : array of shape (n_inputs,)
-    threshold : float
-    counts, values : one array per input
-        All integers an input may be, and the numbers they stand for.
-    unit : float, optional
-        What an integer weight of 1 stands for; several powers of two are tried if not given.
-
-    Returns
-    -------
-    FixedUnit or None
-        None if no such integers were found, or the proof takes too long.
+    Every input has all ``counts`` it may be and the ``values`` they stand for. ``unit`` is what an
+    integer weight of 1 stands for; several powers of two are tried if it is not given. None if no
+    such integers were found, or the proof takes too long.
     """
     used = [j for j in range(len(weights)) if weights[j] != 0.0]
     terms = [weights[j] * values[j] for j in used]

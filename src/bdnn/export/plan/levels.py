@@ -39,16 +39,8 @@ def most_levels(scaler: Encoder) -> int:
 class Level:
     """Levels of a feature as a function of its counts, moved so that the lowest one is 0.
 
-    Parameters
-    ----------
-    slope, intercept, shift : int
-        ``(slope * k + intercept) >> shift`` is the moved level, never negative.
-    lowest, highest : int
-        Levels before they were moved by ``lowest``.
-    is_wide : bool
-        Whether the product needs 64 bits.
-    table : tuple of int
-        Moved levels of all counts, where no product and shift give them; empty otherwise.
+    ``(slope * k + intercept) >> shift`` is the moved level, never negative, or a table has those of
+    all counts where no product and shift give them. A wide product needs 64 bits.
     """
 
     slope: int
@@ -66,17 +58,10 @@ class Level:
 
 
 def fit_level(counts: Integers, levels: Integers, slope: float) -> Level | None:
-    """Find the level function of a feature with the smallest shift, None if there is none.
+    """Find the level function of ascending counts with the smallest shift, None if there is none.
 
     Where the scaler meets halves exactly, it rounds them to even, which no shift does; such a
-    feature of few counts gets a table.
-
-    Parameters
-    ----------
-    counts, levels : arrays of int
-        All counts, ascending, and the level of each.
-    slope : float
-        Levels per count, about.
+    feature of few counts gets a table. The slope is levels per count, about.
     """
     lowest, highest = int(levels.min()), int(levels.max())
     offset = int(levels[0] - counts[0])
@@ -119,12 +104,7 @@ def find_cut(
 ) -> Cut:
     """Find the cut of a unit with one weight that is on for some inputs and off for others.
 
-    Parameters
-    ----------
-    weights : array of int
-        All 0 but one.
-    threshold : int
-        In multiples of ``unit``, what one level is worth.
+    The threshold is in multiples of ``unit``, what one level is worth.
     """
     feature = int(np.flatnonzero(weights)[0])
 

@@ -38,15 +38,7 @@ class Constant:
 class Units:
     """Units that are on iff a sum reaches a threshold; real numbers are added in input order.
 
-    Parameters
-    ----------
-    weights : array of shape (units, inputs)
-        Integers, or real numbers.
-    thresholds : tuple of int or float
-    factor : int
-        What integer sums are multiplied with before they are compared.
-    cuts : dict of int to Cut or Constant
-        Units that need no sum.
+    Integer sums are multiplied by the factor first; units with a cut need no sum.
     """
 
     weights: Integers | FloatArray
@@ -115,18 +107,10 @@ Decision = Table | LargestScore | FirstOn | Numbers
 class Plan:
     """Levels of the features, layers of units, and how a class is chosen.
 
-    Parameters
-    ----------
-    levels : dict of int to Level
-        Of the features whose levels are needed; others are compared raw or not at all.
-    ranges : tuple of (int, int)
-        Least and largest number that an integer first layer gets from every feature.
-    unit : float or None
-        What a level of 1 is worth, None without levels.
-    layers : tuple of Units
-    decision : Table, LargestScore, FirstOn or Numbers
-    is_written_out : bool
-        Whether the first layer has a statement per unit rather than a loop.
+    There are levels of the features that need them; others are compared raw or not at all.
+    ``ranges`` are the least and largest numbers that an integer first layer gets, ``unit`` what a
+    level of 1 is worth. A first layer that is written out has a statement per unit rather than a
+    loop.
     """
 
     levels: dict[int, Level]
