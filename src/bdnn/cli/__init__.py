@@ -13,16 +13,13 @@ from typing import Annotated, cast
 
 import typer
 
-from bdnn.cli.commands.attack import attack
-from bdnn.cli.commands.certify import certify
 from bdnn.cli.commands.check import check
-from bdnn.cli.commands.evaluate import evaluate
 from bdnn.cli.commands.export import export
-from bdnn.cli.commands.info import info
-from bdnn.cli.commands.lists import datasets, solvers
+from bdnn.cli.commands.info import datasets, info, solvers
 from bdnn.cli.commands.plot import plot
-from bdnn.cli.commands.predict import predict
+from bdnn.cli.commands.predict import evaluate, predict
 from bdnn.cli.commands.reproduce import bench, reproduce
+from bdnn.cli.commands.robustness import attack, certify
 from bdnn.cli.commands.train import train
 from bdnn.cli.interrupts import as_ctrl_c
 from bdnn.cli.output import error

@@ -18,10 +18,9 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from bdnn import BDNNClassifier, BDNNRegressor, smallest_network
-from bdnn.cli.commands.evaluate import errors_of
+from bdnn.cli.commands.predict import errors_of
 from bdnn.cli.interrupts import undisturbed
-from bdnn.cli.options.learning import Learning
-from bdnn.cli.options.limits import Limits
+from bdnn.cli.options.learning import Learning, Limits
 from bdnn.cli.output import Output, number, percent
 from bdnn.cli.progress import ProgressDisplay
 from bdnn.datasets import Samples

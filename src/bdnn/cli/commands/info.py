@@ -1,4 +1,4 @@
-"""``bdnn info``: what a model file holds."""
+"""``bdnn info``, ``datasets``, ``solvers``: what a file holds, is built in, is installed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bdnn.cli.options import options
 from bdnn.cli.options.data import ModelFile
-from bdnn.cli.output import Answer, percent, print_pairs
+from bdnn.cli.output import Answer, percent, print_pairs, print_table
 
 if TYPE_CHECKING:
     from bdnn.model_file import ModelRecord
@@ -80,3 +80,45 @@ def _print_facts(record: ModelRecord, facts: dict[str, Any]) -> None:
             ("rules", facts["rules"] or "too many weights to read; see 'bdnn export --to rules'"),
         ]
     )
+
+
+@options
+def datasets(answer: Answer) -> None:
+    """List the built-in data sets with size, source and licence."""
+    from bdnn.datasets import describe
+
+    records = describe()
+    headings = ["name", "rows", "attributes", "classes", "offline", "source", "licence"]
+    offline = {True: "yes", False: "no (set BDNN_DATA)"}
+    lines = [
+        [str(offline[record[key]] if key == "offline" else record[key]) for key in headings]
+        for record in records
+    ]
+    answer.show({"datasets": records}, lambda: print_table(headings, lines))
+
+
+@options
+def solvers(answer: Answer) -> None:
+    """List the solvers with version and abilities, without starting any."""
+    from bdnn.solvers.registry import SOLVERS
+
+    entries: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "installed": solver.is_available(),
+            "version": solver.version() if solver.is_available() else None,
+            "install": "pip install "
+            + (f"'bdnn[{solver.extra}]'" if solver.extra else solver.distribution),
+            "features": sorted(feature.value for feature in solver.features),
+        }
+        for name, solver in SOLVERS.items()
+    ]
+    lines = [
+        [
+            entry["name"],
+            entry["version"] or f"not installed ({entry['install']})",
+            ", ".join(entry["features"]),
+        ]
+        for entry in entries
+    ]
+    answer.show({"solvers": entries}, lambda: print_table(["name", "version", "features"], lines))

@@ -7,8 +7,7 @@ from typing import Any
 from bdnn.cli.options import options
 from bdnn.cli.options.constraints import Constraints, Guarantee
 from bdnn.cli.options.data import Data
-from bdnn.cli.options.learning import Learning, Shape
-from bdnn.cli.options.limits import Limits
+from bdnn.cli.options.learning import Learning, Limits, Shape
 from bdnn.cli.output import Output, number, percent, print_pairs
 from bdnn.errors import DataError
 
