@@ -17,13 +17,7 @@ _CONNECT_SECONDS = 15
 
 @contextmanager
 def dask_cluster(scheduler: str) -> Iterator[Any]:
-    """Connect to a Dask cluster, which is joblib's back end meanwhile, and give its client.
-
-    Parameters
-    ----------
-    scheduler : str
-        Address such as ``tcp://10.0.0.5:8786``.
-    """
+    """Connect to a Dask cluster, which is joblib's back end meanwhile, and give its client."""
     try:
         from distributed import Client
     except ImportError as error:

@@ -24,16 +24,9 @@ _NO_LIMIT = 3600.0
 class Split:
     """How samples are divided, with the seed of the cell.
 
-    Parameters
-    ----------
-    test : float
-        Share of the samples to test on, or their number.
-    validation : float
-        Share of all samples that chooses among networks.
-    rows : int or None
-        At most so many training samples.
-    scale : {"none", "minmax"}
-        What is done to the whole data set first; the paper's robust experiments use ``minmax``.
+    Samples to test on are a share or a number, those for validation a share of all, and ``rows`` is
+    the most training samples. With ``minmax`` the whole data set is scaled first, as in the paper's
+    robust experiments.
     """
 
     test: float
@@ -46,25 +39,10 @@ class Split:
 class Method:
     """A way to train, and whose numbers in the paper it is compared with.
 
-    Parameters
-    ----------
-    name : str
-        Its name in tables and figures.
-    kind : {"bdnn", "dnn", "peer", "facts"}
-    paper : str
-        Name of the method in the paper's numbers; empty for none.
-    counted : bool
-        Whether its cells count in the summary: one method answers each of the paper's.
-    only : mapping of axis to values
-        Where it runs; everywhere by default.
-    settings, options : mapping
-        Of the estimator, and of its training method. One that is a table chooses by data set.
-    seconds : float or None
-        Time limit per fit.
-    paper_share : float or None
-        At most this share of the paper's seconds.
-    typical : float
-        Seconds that a cell takes on a usual machine, for estimates.
+    ``only`` says where it runs, everywhere by default. Settings are those of the estimator, options
+    those of its training method; one that is a table chooses by data set. A fit has its seconds,
+    and at most a share of the paper's. ``typical`` are the seconds of a cell on a usual machine.
+    One method that is counted answers each of the paper's.
     """
 
     name: str
@@ -133,21 +111,9 @@ class PaperNumber:
 
 @dataclass(frozen=True)
 class Experiment:
-    """A table or figure to make again.
+    """A table or figure to make again, in full or quick mode.
 
-    Parameters
-    ----------
-    name, title, about : str
-    mode : {"full", "quick"}
-    seeds : tuple of int
-    split : Split
-    grid : mapping of axis to values
-    attacks : tuple of float
-        Sizes of random perturbations of the test samples.
-    methods : tuple of Method
-    table : Table or None
-    figures : tuple of Figure
-    paper : tuple of PaperNumber
+    Attacks are sizes of random perturbations of the test samples.
     """
 
     name: str
@@ -184,17 +150,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Cell:
-    """One training run.
-
-    Parameters
-    ----------
-    work : mapping
-        Everything that the result depends on, as plain data.
-    label : str
-        For people.
-    typical : float
-        Seconds it is expected to take.
-    """
+    """One training run: all that its result depends on, a label for people, typical seconds."""
 
     work: Mapping[str, Any]
     label: str

@@ -10,16 +10,7 @@ from bdnn.errors import DataError
 
 
 class Fields:
-    """The entries of one table of a file, taken one after the other.
-
-    Parameters
-    ----------
-    source : str
-        The file, for messages.
-    place : str
-        The table in it.
-    values : mapping
-    """
+    """The entries of one table of a file, taken one after the other."""
 
     def __init__(self, source: str | Path, place: str, values: Any) -> None:
         self.source = source

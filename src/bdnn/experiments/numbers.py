@@ -21,19 +21,7 @@ _ATTACK = "attack "
 
 @dataclass(frozen=True)
 class Measure:
-    """A number per cell.
-
-    Parameters
-    ----------
-    name : str
-        As in results: ``accuracy``, ``seconds``, ...
-    statistic : {"mean", "max", "min"}
-        Over the seeds.
-    better : {"higher", "lower", "equal"}
-    is_accuracy : bool
-        Whether it counts among the accuracy cells of the summary.
-    digits : int
-    """
+    """A number per cell, its statistic over the seeds, and which values are better."""
 
     name: str
     statistic: str
@@ -125,24 +113,10 @@ def word(name: str) -> str:
 
 @dataclass(frozen=True)
 class Entry:
-    """A number of ours and the paper's.
+    """A number of ours, None while there is no result, and the paper's.
 
-    Parameters
-    ----------
-    at : mapping of coordinate to value
-        Axes of the grid, ``method`` and ``measure``.
-    measure : Measure
-    ours : float or None
-        None while there is no result.
-    error : float
-        Standard error of the mean over the seeds, NaN for less than two or other statistics.
-    found, wanted : int
-        Seeds with a result, and all.
-    paper : float or None
-    counted : bool
-        Whether it counts in the summary.
-    is_network : bool
-        Whether it is one of a binarized network.
+    ``at`` holds the axes of the grid, ``method`` and ``measure``. The error is the standard error
+    of the mean over the seeds, NaN for less than two or other statistics.
     """
 
     at: Mapping[str, Any]
@@ -248,18 +222,10 @@ class Score:
 
 @dataclass(frozen=True)
 class Summary:
-    """What all tables say together.
+    """What all tables say together: cells at or above the paper, and how much faster.
 
-    Parameters
-    ----------
-    accuracy, networks, dnn : Score
-        Accuracy cells at or above the paper: all, those of binarized networks, those of the DNN.
-    other : Score
-        Precision, recall, F1, gaps and facts.
-    speedup : float
-        Median of the paper's seconds over ours, for binarized networks; NaN where there is none.
-    missing : int
-        Numbers of the paper without a result of ours.
+    Others are precision, recall, F1, gaps and facts. The speed-up is the median of the paper's
+    seconds over ours for binarized networks, and numbers of the paper without a result are missing.
     """
 
     accuracy: Score

@@ -19,22 +19,10 @@ Task = tuple[str, Mapping[str, Any]]
 
 @dataclass
 class Progress:
-    """How far a run is.
+    """How far a run is: cells done and failed, results of earlier runs included.
 
-    Parameters
-    ----------
-    total : int
-        Cells of the plan.
-    done, failed : int
-        Of these, results of earlier runs included.
-    workers : int
-        Cells that can run at a time.
-    handed_over : mapping of key to label
-        Cells that run, and after them those that wait for a worker to get free.
-    seconds_left : float
-        Estimate, NaN before the first cell.
-    newest : mapping or None
-        The row that was added last.
+    ``handed_over`` are labels by key: cells that run, and after them those that wait for a worker
+    to get free. The seconds left are an estimate, NaN before the first cell.
     """
 
     total: int
@@ -43,7 +31,6 @@ class Progress:
     workers: int = 1
     handed_over: dict[str, str] = field(default_factory=dict)
     seconds_left: float = math.nan
-    newest: Mapping[str, Any] | None = None
 
     @property
     def running(self) -> list[str]:
@@ -162,7 +149,6 @@ class _Run:
         progress.handed_over.pop(row["key"], None)
         progress.done += 1
         progress.failed += row["status"] == "failed"
-        progress.newest = {**row, "label": cell.label}
         self._expected += cell.typical
         left = math.fsum(waiting.typical for waiting in self.waiting.values())
         progress.seconds_left = left * (time.monotonic() - self._started) / self._expected

@@ -34,15 +34,7 @@ _DNN_DEFAULTS: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Fitted:
-    """A trained classifier with what is known of its training.
-
-    Parameters
-    ----------
-    model : object with ``predict``
-    facts : mapping of measure to number
-    notes : mapping of text
-    curves : mapping of measure to one number per epoch
-    """
+    """A trained classifier, and what is known of it; curves have a number per epoch."""
 
     model: Any
     facts: Mapping[str, float] = field(default_factory=dict)

@@ -21,16 +21,7 @@ _NUMERIC = ("hidden", "samples", "radius")
 
 @dataclass(frozen=True)
 class Pivot:
-    """A table of entries.
-
-    Parameters
-    ----------
-    corner : tuple of str
-        What the levels of row headings are.
-    columns, rows : list of headings
-        One text per level.
-    cells : mapping of (row, column) to Entry
-    """
+    """A table of entries; a heading has one text per level, and the corner names those of rows."""
 
     corner: Heading
     columns: list[Heading]
@@ -102,16 +93,8 @@ class Section:
 class Contents:
     """A whole report.
 
-    Parameters
-    ----------
-    title, command : str
-    sections : list of Section
-    summary : Summary
-    failures : list of (cell, reason)
-    lists : list of (name, heading, lines)
-        Accuracy cells below the paper and cells that failed, where there are any.
-    facts : list of (name, text)
-        Date, versions, machines.
+    Lists have a name, a heading and lines: accuracy cells below the paper and cells that failed.
+    Facts are date, versions and machines.
     """
 
     title: str

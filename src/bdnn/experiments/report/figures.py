@@ -63,12 +63,7 @@ def draw_figure(experiment: Experiment, figure: Figure, rows: Rows) -> str:
 def draw(panels: Sequence[Panel], *, x_label: str, y_label: str, log: bool = False) -> str:
     """Draw panels side by side with one legend below; equal names have equal colours.
 
-    Parameters
-    ----------
-    panels : sequence of Panel
-    x_label, y_label : str
-    log : bool
-        Whether the vertical axis is logarithmic; values that are not positive are left out then.
+    On a logarithmic vertical axis values that are not positive are left out.
     """
     names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
     colour = {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(names)}

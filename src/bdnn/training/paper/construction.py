@@ -49,17 +49,7 @@ _SWEEPS = 40
 
 @dataclass(frozen=True, eq=False)
 class UnitPool:
-    """Units that cut no cluster.
-
-    Parameters
-    ----------
-    W, t : arrays
-        Weights and threshold of every unit.
-    on : array of shape (n_units, n_clusters)
-        Which clusters a unit holds.
-    margin : array
-        Distance of the nearest input from the unit's plane.
-    """
+    """Units that cut no cluster, the clusters that they hold, and the nearest input's distance."""
 
     W: FloatArray
     t: FloatArray

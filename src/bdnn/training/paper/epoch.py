@@ -50,16 +50,9 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class EpochProblem:
-    """A batch and the clusters of its inputs.
+    """A batch and the cluster of every input, from 0 without gaps.
 
-    Parameters
-    ----------
-    problem : Problem[OutputLoss]
-        The batch.
-    groups : array of shape (n_inputs,)
-        Number of the cluster of every input, from 0 without gaps.
-    robust : Robust or None
-        Balls around the inputs in which first-layer activations must hold.
+    With a radius first-layer activations must hold in balls around the inputs.
     """
 
     problem: Problem[OutputLoss]
@@ -136,18 +129,11 @@ class EpochProblem:
 
 @dataclass(frozen=True, eq=False)
 class EpochSolution:
-    """The end of an epoch's problem.
+    """The end of an epoch's problem, with loss and bound on the batch.
 
-    Parameters
-    ----------
-    candidate : Candidate
-    loss, bound : float
-        On the batch; the loss is infinite where no network was found that obeys the clusters.
-    status : str
-        ``optimal`` where loss and bound meet, else why the last attempt ended.
-    solved_by : str
-        ``construction``, ``previous`` (the network of the epoch before), ``constant`` (one answer
-        for all) or a solver.
+    The loss is infinite where no network was found that obeys the clusters. It is ``optimal`` where
+    both meet, else the status says why the last attempt ended. It is solved by ``construction``, by
+    the ``previous`` epoch's network, a ``constant`` one or a solver.
     """
 
     candidate: Candidate
@@ -193,20 +179,8 @@ Construct = Callable[[EpochProblem, np.random.Generator, float, Slot], Candidate
 class EpochSolver:
     """Solves the problems of epochs.
 
-    Parameters
-    ----------
-    solver : str or AbstractSolver
-    threads, seed : int
-    eps : float
-    construct : callable (epoch, rng, target, slot) -> Candidate or None, optional
-        Makes a network that obeys the clusters, see :mod:`bdnn.training.paper.construction`.
-        Without it the solver gets every problem as it is, without bound and start.
-    patience : float
-        Seconds for the solver where there is something to start from.
-    products_per_second : int
-        See :class:`~bdnn.training.schedule.Schedule`.
-    used : str
-        The solver that was asked last.
+    Without a construction the solver gets every problem as it is, without bound and start; with one
+    it has ``patience`` seconds where there is something to start from. ``used`` was asked last.
     """
 
     solver: str | AbstractSolver = "auto"

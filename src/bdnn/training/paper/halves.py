@@ -46,18 +46,10 @@ def free_layers(half: int, n_layers: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class HalfSolution:
-    """The end of a subproblem.
+    """The end of a subproblem: a network that costs no more, and what all cost at least.
 
-    Parameters
-    ----------
-    network : Network
-        Of no larger objective than the one before.
-    bound : float
-        No choice of the free part has a smaller one.
-    status : str
-        ``optimal``, ``local`` (no move helps), ``time limit``, ``infeasible``, ``no start``, ...
-    solved_by : str
-        ``bound``, ``search`` or the solver.
+    It is ``optimal``, ``local`` (no move helps), ``infeasible``, at a ``time limit``, without a
+    start, ...; by the ``bound``, the ``search`` or a solver.
     """
 
     network: Network
@@ -68,14 +60,7 @@ class HalfSolution:
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """Which units of the free layers and which samples' activations a subproblem frees.
-
-    Parameters
-    ----------
-    units : tuple of arrays of bool, one per layer
-    samples : array of bool or None
-        None frees those of all samples.
-    """
+    """The units of every layer and the samples that a subproblem frees, None for all samples."""
 
     units: tuple[BoolArray, ...]
     samples: BoolArray | None = None
@@ -116,11 +101,7 @@ def _some(n: int, share: float, rng: np.random.Generator) -> BoolArray:
 class Halves:
     """The subproblems of one problem: what networks must keep, a bound, and moves.
 
-    Parameters
-    ----------
-    problem : Problem[OutputLoss]
-    robust : Robust or None
-        Balls around the inputs in which first-layer activations must hold.
+    With a radius first-layer activations must hold in balls around the inputs.
     """
 
     problem: Problem[OutputLoss]
