@@ -6,16 +6,16 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from bdnn import __version__, datasets
+from bdnn.experiments.fields import Share
 
-AXES = ("data", "hidden", "samples", "radius")
-KINDS = ("bdnn", "dnn", "peer", "facts")
+Axis = Literal["data", "hidden", "samples", "radius"]
 # For methods that end by themselves.
 _NO_LIMIT = 3600.0
 
@@ -29,10 +29,10 @@ class Split:
     robust experiments.
     """
 
-    test: float
-    validation: float = 0.0
+    test: float = 0.25
+    validation: Share = 0.0
     rows: int | None = None
-    scale: str = "none"
+    scale: Literal["none", "minmax"] = "none"
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,15 @@ class Method:
     """
 
     name: str
-    kind: str
-    paper: str
-    counted: bool
-    only: Mapping[str, list[Any]]
-    settings: Mapping[str, Any]
-    options: Mapping[str, Any]
-    seconds: float | None
-    paper_share: float | None
-    typical: float
+    kind: Literal["bdnn", "dnn", "peer", "facts"] = "bdnn"
+    paper: str = ""
+    counted: bool = True
+    only: Mapping[str, list[Any]] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    seconds: float | None = None
+    paper_share: float | None = None
+    typical: float = 1.0
 
     def on(self, data: str) -> tuple[dict[str, Any], dict[str, Any]]:
         """Settings and options on a data set."""
@@ -89,10 +89,10 @@ class Figure:
     """
 
     title: str
-    x: str
+    x: Literal["samples", "radius", "epoch"]
     y: str
-    panels: str
-    log: bool
+    panels: Axis = "data"
+    log: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,18 @@
-"""Reading of the entries of an experiment file: each has a type, and what is unknown is refused."""
+"""Reading of an experiment file: the types of records say what is valid, the rest is refused."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from bdnn.errors import DataError
+
+Record = TypeVar("Record")
+#: A part of a whole that leaves something; other numbers are positive.
+Share = Annotated[float, "share"]
 
 
 class Fields:
@@ -24,38 +30,32 @@ class Fields:
         where = f" {self.place}" if self.place else ""
         return DataError(f"{self.source}:{where} {problem}: {remedy}.")
 
-    def text(self, name: str, default: str | None = None) -> str:
-        """Take a text."""
-        return str(self._take(name, str, "a text", default))
-
-    def flag(self, name: str, default: bool) -> bool:
-        """Take true or false."""
-        return bool(self._take(name, bool, "true or false", default))
-
-    def number(self, name: str) -> float | None:
-        """Take a positive number, or None where there is none."""
-        value = self._left.pop(name, None)
-        if value is not None and not (_is_number(value) and value > 0):
-            raise self.error(f"{name} must be a positive number, got {value!r}", "give one")
-        return None if value is None else float(value)
-
-    def share(self, name: str, default: float) -> float:
-        """Take a number from 0 to below 1."""
+    def take(self, name: str, kind: Any, default: Any = MISSING) -> Any:
+        """Take an entry of a type, or the default where there is none."""
         value = self._left.pop(name, default)
-        if not (_is_number(value) and 0 <= value < 1):
-            raise self.error(f"{name} must be from 0 to below 1, got {value!r}", "give a share")
-        return float(value)
+        if value is MISSING:
+            raise self.error(f"{name} is missing", f"add {name} = ...")
+        if value is default:
+            return default
+        wanted, is_valid, made = _rule(kind)
+        if not is_valid(value):
+            raise self.error(f"{name} must be {wanted}, got {value!r}", "mend it")
+        return made(value)
 
-    def entries(self, name: str) -> dict[str, Any]:
-        """Take a table of free form, empty where there is none."""
-        value = self._left.pop(name, {})
-        if not isinstance(value, dict):
-            raise self.error(f"{name} must be a table, got {value!r}", f"write [{name}]")
-        return value
+    def record(self, kind: type[Record]) -> Record:
+        """Take all entries as fields of a dataclass."""
+        hints, found = get_type_hints(kind, include_extras=True), {}
+        for entry in fields(kind):  # type: ignore[arg-type]
+            default = entry.default
+            if entry.default_factory is not MISSING:
+                default = entry.default_factory()
+            found[entry.name] = self.take(entry.name, hints[entry.name], default)
+        self.close()
+        return kind(**found)
 
     def table(self, name: str) -> Fields:
         """Take a table, empty where there is none."""
-        return Fields(self.source, f"[{name}]", self.entries(name))
+        return Fields(self.source, f"[{name}]", self.take(name, Mapping, {}))
 
     def tables(self, name: str) -> list[Fields]:
         """Take a list of tables, empty where there is none."""
@@ -66,27 +66,6 @@ class Fields:
             Fields(self.source, f"[[{name}]] number {place}", entry)
             for place, entry in enumerate(value, start=1)
         ]
-
-    def items(self, name: str, kind: type | tuple[type, ...], default: Any = None) -> list[Any]:
-        """Take a list whose items have a type and differ."""
-        value = self._left.pop(name, default)
-        if value is None:
-            raise self.error(f"{name} is missing", f"add {name} = [...]")
-        wrong = not isinstance(value, list) or any(
-            isinstance(item, bool) or not isinstance(item, kind) for item in value
-        )
-        if wrong or len(set(value)) < len(value):
-            raise self.error(f"{name} must be a list of different values, got {value!r}", "mend it")
-        return list(value)
-
-    def choice(self, name: str, known: tuple[str, ...], default: str | None = None) -> str:
-        """Take one of several texts."""
-        value = self.text(name, default)
-        if value not in known:
-            raise self.error(
-                f"{name} must be one of {', '.join(known)}, got {value!r}", "choose one of these"
-            )
-        return value
 
     def rest(self) -> dict[str, Any]:
         """Take all that is left."""
@@ -99,13 +78,32 @@ class Fields:
             names = ", ".join(map(repr, self._left))
             raise self.error(f"has unknown entries {names}", "remove them or check their spelling")
 
-    def _take(self, name: str, kind: type, what: str, default: Any) -> Any:
-        value = self._left.pop(name, default)
-        if value is None:
-            raise self.error(f"{name} is missing", f"add {name} = ...")
-        if not isinstance(value, kind):
-            raise self.error(f"{name} must be {what}, got {value!r}", "give one")
-        return value
+
+def _rule(kind: Any) -> tuple[str, Any, Any]:
+    """What a type is called, how a value is told to be one, and how it is made one."""
+    parts = [part for part in get_args(kind) if part is not NoneType]
+    if get_origin(kind) is Literal:
+        return f"one of {', '.join(parts)}", lambda value: value in parts, str
+    if get_origin(kind) is tuple:
+        item = (int, float) if parts[0] is float else parts[0]
+        return (
+            "a list of different values",
+            lambda value: (
+                isinstance(value, list)
+                and all(isinstance(x, item) and not isinstance(x, bool) for x in value)
+                and len(set(value)) == len(value)
+            ),
+            lambda value: tuple(map(parts[0], value)),
+        )
+    if kind is Share:
+        return "from 0 to below 1", lambda value: _is_number(value) and 0 <= value < 1, float
+    if kind is Mapping or get_origin(kind) is Mapping:
+        return "a table", lambda value: isinstance(value, Mapping), dict
+    plain = parts[0] if parts else kind
+    if plain in (int, float):
+        return "a positive number", lambda value: _is_number(value) and value > 0, plain
+    name = {str: "a text", bool: "true or false"}[plain]
+    return name, lambda value: isinstance(value, plain), plain
 
 
 def _is_number(value: Any) -> bool:

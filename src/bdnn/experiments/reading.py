@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from bdnn import datasets
 from bdnn.errors import DataError
 from bdnn.experiments.experiment import (
-    AXES,
-    KINDS,
+    Axis,
     Experiment,
     Figure,
     Method,
@@ -25,7 +25,8 @@ from bdnn.experiments.fields import Fields
 from bdnn.experiments.numbers import CURVES, find_measure, known_measures
 from bdnn.experiments.training import check_method, parse_hidden
 
-_COORDINATES = (*AXES, "method", "measure")
+_AXES = get_args(Axis)
+_COORDINATES = (*_AXES, "method", "measure")
 # As in the paper; experiments that are not in it come in the order of their names.
 _ORDER = ("table1", "figures1-2", "table2", "table3", "table4", "table5", "figures3-4", "table6")
 
@@ -85,13 +86,13 @@ def parse_experiment(
     """
     document = _in_mode(document, "quick", quick)
     fields = Fields(name, "", document)
-    title, about = fields.text("title"), fields.text("about", "")
-    seeds = fields.items("seeds", int, [0])
+    title, about = fields.take("title", str), fields.take("about", str, "")
+    seeds = fields.take("seeds", tuple[int, ...], (0,))
     if not seeds or min(seeds) < 0:
-        raise fields.error(f"seeds must be whole numbers from 0, got {seeds}", "give some")
+        raise fields.error(f"seeds must be whole numbers from 0, got {list(seeds)}", "give some")
     split = _split(fields.table("split"))
     grid = _grid(fields.table("grid"), base or Path())
-    attacks = fields.items("attacks", (int, float), [])
+    attacks = fields.take("attacks", tuple[float, ...], ())
     methods = [_method(entry, grid, quick) for entry in fields.tables("methods")]
     if not methods:
         raise fields.error("has no methods", "add [[methods]]")
@@ -104,10 +105,10 @@ def parse_experiment(
         title,
         about,
         "quick" if quick else "full",
-        tuple(seeds),
+        seeds,
         split,
         grid,
-        tuple(map(float, attacks)),
+        attacks,
         tuple(method for method in methods if method is not None),
         _table(table, grid) if document.get("table") else None,
         tuple(figures),
@@ -133,30 +134,21 @@ def _merged(values: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, 
 
 
 def _split(fields: Fields) -> Split:
-    number = fields.number("test") or 0.25
-    if number >= 1 and number != int(number):
-        raise fields.error(f"test must be a share or a whole number, got {number}", "mend it")
-    rows = fields.number("rows")
-    split = Split(
-        number,
-        fields.share("validation", 0.0),
-        None if rows is None else int(rows),
-        fields.choice("scale", ("none", "minmax"), "none"),
-    )
-    fields.close()
+    split = fields.record(Split)
+    if split.test >= 1 and split.test != int(split.test):
+        raise fields.error(f"test must be a share or a whole number, got {split.test}", "mend it")
     if split.validation and split.test < 1 and split.test + split.validation >= 1:
         raise fields.error("test and validation leave nothing to train on", "take smaller shares")
     return split
 
 
 def _grid(fields: Fields, base: Path) -> dict[str, list[Any]]:
-    grid: dict[str, list[Any]] = {"data": fields.items("data", str)}
-    grid["data"] = [_data(fields, name, base) for name in grid["data"]]
-    kinds = {"hidden": str, "samples": int, "radius": (int, float)}
-    for axis, kind in kinds.items():
-        values = fields.items(axis, kind, [])  # type: ignore[arg-type]
+    names = fields.take("data", tuple[str, ...])
+    grid: dict[str, list[Any]] = {"data": [_data(fields, name, base) for name in names]}
+    for axis, kind in {"hidden": str, "samples": int, "radius": float}.items():
+        values = fields.take(axis, tuple[kind, ...], ())  # type: ignore[valid-type]
         if values:
-            grid[axis] = values
+            grid[axis] = list(values)
     fields.close()
     for text in grid.get("hidden", []):
         try:
@@ -186,35 +178,21 @@ def _data(fields: Fields, name: str, base: Path) -> str:
 def _method(fields: Fields, grid: Mapping[str, list[Any]], quick: bool) -> Method | None:
     values = _in_mode(fields.rest(), "quick", quick)
     fields = Fields(fields.source, fields.place, values)
-    skip = fields.flag("skip", False)
-    name = fields.text("name")
-    only = fields.entries("only")
-    for axis, chosen in only.items():
+    skip = fields.take("skip", bool, False)
+    method = fields.record(Method)
+    for axis, chosen in method.only.items():
         if axis not in grid or not isinstance(chosen, list):
             raise fields.error(f"only names {axis!r}", "give a list of values of an axis in [grid]")
-    paper_share = fields.number("paper_share")
-    method = Method(
-        name,
-        fields.choice("kind", KINDS, "bdnn"),
-        fields.text("paper", ""),
-        fields.flag("counted", True),
-        only,
-        fields.entries("settings"),
-        fields.entries("options"),
-        fields.number("seconds"),
-        # Quick fits end by themselves, so that they can be repeated.
-        None if quick else paper_share,
-        fields.number("typical") or 1.0,
-    )
-    fields.close()
     check_method(method, grid, fields)
+    if quick:  # these fits end by themselves, so that they can be repeated
+        method = replace(method, paper_share=None)
     return None if skip else method
 
 
 def _paper(fields: Fields) -> list[PaperNumber]:
-    method = fields.text("method")
+    method = fields.take("method", str)
     values = fields.rest()
-    at = {axis: values.pop(axis) for axis in AXES if axis in values}
+    at = {axis: values.pop(axis) for axis in _AXES if axis in values}
     lists = [axis for axis, value in at.items() if isinstance(value, list)]
     if len(lists) > 1:
         raise fields.error("has two axes with lists", "write one [[paper]] per value of one")
@@ -241,29 +219,20 @@ def _check_measure(name: str, fields: Fields) -> None:
 
 
 def _table(fields: Fields, grid: Mapping[str, list[Any]]) -> Table:
-    parts = [tuple(fields.items(name, str)) for name in ("rows", "columns")]
-    measures = tuple(fields.items("measures", str))
-    fields.close()
-    used = [*parts[0], *parts[1]]
+    table = fields.record(Table)
+    used = [*table.rows, *table.columns]
     wanted = {"method", "measure", *(axis for axis, values in grid.items() if len(values) > 1)}
     if len(used) != len(set(used)) or not set(used) <= set(_COORDINATES) or wanted - set(used):
         raise fields.error(
             f"must place each of {', '.join(sorted(wanted))} in rows or columns once", "mend it"
         )
-    for measure in measures:
+    for measure in table.measures:
         _check_measure(measure, fields)
-    return Table(parts[0], parts[1], measures)
+    return table
 
 
 def _figure(fields: Fields, grid: Mapping[str, list[Any]]) -> Figure:
-    figure = Figure(
-        fields.text("title"),
-        fields.choice("x", ("samples", "radius", "epoch")),
-        fields.text("y"),
-        fields.choice("panels", AXES, "data"),
-        fields.flag("log", False),
-    )
-    fields.close()
+    figure = fields.record(Figure)
     is_curve = figure.x == "epoch"
     known = figure.y in CURVES if is_curve else find_measure(figure.y) is not None
     if not known or not (is_curve or figure.x in grid) or figure.panels not in grid:
