@@ -22,7 +22,7 @@ def dask_cluster(scheduler: str) -> Iterator[Any]:
         from distributed import Client
     except ImportError as error:
         raise UnsupportedFeatureError(
-            "the back end 'dask' needs the package distributed, which is not installed: run pip "
+            "a cluster needs the package distributed, which is not installed: run pip "
             "install 'bdnn[dask]'."
         ) from error
     import joblib

@@ -162,47 +162,41 @@ class ExactVerifier:
             look = farthest = min(self._end, _LAST_RADIUS)
             if self.around.norm != "linf" or math.isinf(self._end):
                 look = min(farthest, max(farthest / 16, _GROWTH * claim))
-            said = self._minimise(look)
+            said = min(self._minimise(look), look * (1 - _TRUST))
             self._prove(min(claim, said))
             if said <= claim:
                 break
             claim = said
             if said < look * (1 - 2 * _TRUST) or look == farthest:
                 before = self.answer.upper
-                self._confirm(min(claim, before - _MARGINS[-1]))
+                radius = min(claim, before - _MARGINS[-1])
+                is_new = radius > self.answer.lower and not self._is_over
+                # The second opinion: a program of this radius has no solution.
+                if is_new and math.isinf(self._minimise(radius, any_will_do=True)):
+                    self._prove(radius)
                 if self.answer.upper >= before:
                     break
                 claim = self.answer.lower
 
-    def _minimise(self, look: float) -> float:
-        """Find nearer counter-examples, and a length below which a solver says there are none."""
+    def _minimise(self, look: float, *, any_will_do: bool = False) -> float:
+        """Find nearer counter-examples, and a length below which a solver says there are none.
+
+        It is infinite where the program itself has no solution.
+        """
         model = Adversary.build(self.around, look, minimise=True)
         claim = 0.0
         for _ in range(_ROUNDS):
             outcome = self._solve(model, self.engine or Highs())
             if outcome.termination is Termination.INFEASIBLE:
-                return look * (1 - _TRUST)
+                return math.inf
             if outcome.solution is None:
                 break
-            self._believe(model, outcome.solution)
+            if self._believe(model, outcome.solution) and any_will_do:
+                break
             claim = model.free_input.length_of(outcome.bound) * (1 - _TRUST) - _TRUST
             if self._remaining <= 0 or not model.free_input.refine(outcome.solution):
                 break
         return claim
-
-    def _confirm(self, radius: float) -> None:
-        """Take over a lower limit if a program of that radius has no solution."""
-        if radius <= self.answer.lower or self._is_over:
-            return
-        model = Adversary.build(self.around, radius, minimise=True)
-        for _ in range(_ROUNDS):
-            outcome = self._solve(model, self.engine or Highs())
-            if outcome.termination is Termination.INFEASIBLE:
-                self._prove(radius)
-            if outcome.solution is None or self._believe(model, outcome.solution):
-                break
-            if self._remaining <= 0 or not model.free_input.refine(outcome.solution):
-                break
 
     def _prove(self, lower: float) -> None:
         self.answer = self.answer.raised(lower, "solver")

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from bdnn.experiments.runner import Progress
 
 _INCOMPLETE = 1
-_BACKENDS = ("processes", "dask")
 _SHOWN = 2
 
 
@@ -51,8 +50,9 @@ class Request(Answer):
         "Where results and reports go; nothing is written else.", metavar="FOLDER"
     )
     jobs: int | None = option("Cells at a time, each in one core.", shown="all cores")
-    backend: str = option("processes of this machine, or dask for a cluster.", "processes")
-    scheduler: str | None = option("Of the cluster, as in tcp://10.0.0.5:8786.", metavar="ADDRESS")
+    scheduler: str | None = option(
+        "Of a Dask cluster to run on, as in tcp://10.0.0.5:8786.", metavar="ADDRESS"
+    )
     retry: bool = option("Run cells that failed once more.", False)
     estimate: bool = option("Only say how long it would take.", False)
     report_only: bool = option("Write the reports of what is there; run nothing.", False)
@@ -121,15 +121,6 @@ def _answer(request: Request, suite: Suite) -> None:
 
 def _check(request: Request) -> None:
     """Refuse options that would have no effect."""
-    if request.backend not in _BACKENDS:
-        raise ModelError(
-            f"the back end must be one of {', '.join(_BACKENDS)}, got {request.backend!r}: choose "
-            "one of these."
-        )
-    if (request.backend == "dask") != (request.scheduler is not None):
-        raise ModelError(
-            "a cluster needs both --backend dask and --scheduler ADDRESS: give both or none."
-        )
     if request.scheduler is not None and request.jobs is not None:
         raise ModelError("--jobs is for this machine, not for a cluster: leave it out.")
     if request.jobs is not None and request.jobs < 1:

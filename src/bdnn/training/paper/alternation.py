@@ -47,11 +47,7 @@ _MOST_FURTHER = 100
 class Alternate(Phase):
     """Optimise odd and even layers in turn, from several starts.
 
-    Parameters
-    ----------
-    solver : str or AbstractSolver
-    starts, start, subproblems, units, samples, eps, paper
-        See :class:`~bdnn.training.LocalSearch`.
+    Fields are those of :class:`~bdnn.training.LocalSearch`.
     """
 
     solver: str | AbstractSolver = "auto"

@@ -11,7 +11,7 @@ Constraints and prices are part of the subproblems.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, get_args
 
 import numpy as np
@@ -79,18 +79,11 @@ class LocalSearch(AbstractMethod):
         shape = run.problem.architecture
         _check_numbers("units", self.units, sum(shape.hidden), "hidden units")
         _check_numbers("samples", self.samples, len(run.problem.inputs), "distinct inputs")
-        alternate = Alternate(
-            solver,
-            starts=method.starts,
-            start=method.start,
-            subproblems=method.subproblems,
-            units=method.units,
-            samples=method.samples,
-            eps=method.eps,
-            paper=method.paper,
-            share=run.schedule.local if method.polish else Share(),
-        )
-        widen = [_Widen(share=run.schedule.local_widen)] if method.polish else []
+        settings = {field.name: getattr(method, field.name) for field in fields(method)}
+        is_polished = settings.pop("polish")
+        share = run.schedule.local if is_polished else Share()
+        alternate = Alternate(solver, **settings, share=share)
+        widen = [_Widen(share=run.schedule.local_widen)] if is_polished else []
         return [alternate, *widen, Choose()]
 
     def _settled(self) -> LocalSearch:

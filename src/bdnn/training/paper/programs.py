@@ -200,25 +200,20 @@ class HalfPrograms:
         if start is not None and (not free.all() or hood.samples is not None):
             program = model.restricted(start, free, hood.samples)
         is_paired = self._is_paired(k)
-
-        def networks(outcome: SolveResult) -> list[Network]:
-            return self._read(model, outcome, complete=_with_complement if is_paired else _as_it_is)
-
         return _Part(
             program,
             start,
-            networks,
+            lambda outcome: self._read(model, outcome, is_paired=is_paired),
             model.loss,
             model.bound,
             copies=2 if is_paired else 1,
             is_restricted=program is not model.program,
         )
 
-    def _read(
-        self, model: FreeLayer, outcome: SolveResult, complete: Callable[[Network], Network]
-    ) -> list[Network]:
+    def _read(self, model: FreeLayer, outcome: SolveResult, *, is_paired: bool) -> list[Network]:
         """The network of a solution, and a repaired one if rounding made it lose its claim."""
         assert outcome.solution is not None
+        complete = _with_complement if is_paired else lambda network: network
         network = complete(model.read(outcome.solution))
         if model.loss is None:
             return [network]
@@ -246,10 +241,6 @@ class HalfPrograms:
         if self.halves.robust is not None and layer == 0:
             return [None]  # one by one they would hold only if all of them did before
         return [np.array([output]) for output in range(shape.n_outputs)]
-
-
-def _as_it_is(network: Network) -> Network:
-    return network
 
 
 def _with_complement(network: Network) -> Network:
