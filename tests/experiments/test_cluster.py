@@ -12,7 +12,7 @@ from sklearn.model_selection import cross_val_score
 from bdnn import BDNNClassifier, Limits
 from bdnn.errors import DataError, UnsupportedFeatureError
 from bdnn.experiments import ResultFile, plan, run_cells
-from bdnn.experiments.cluster import dask_cluster, stream_on_cluster
+from bdnn.experiments.runner import dask_cluster, stream_on_cluster
 from bdnn.training import Descent
 from tests.experiments.test_runner import measured
 from tests.experiments.tiny import tiny
@@ -72,7 +72,7 @@ def test_cross_validation_and_restarts_of_a_fit(cluster):
 
 
 def test_no_scheduler_is_one_sentence(monkeypatch):
-    monkeypatch.setattr("bdnn.experiments.cluster._CONNECT_SECONDS", 0.5)
+    monkeypatch.setattr("bdnn.experiments.runner._CONNECT_SECONDS", 0.5)
     with (
         pytest.raises(DataError, match="no Dask scheduler answers"),
         dask_cluster("tcp://127.0.0.1:9"),

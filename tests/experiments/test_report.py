@@ -8,10 +8,10 @@ from xml.etree import ElementTree
 import pytest
 
 from bdnn.experiments import plan, write_report
+from bdnn.experiments.contents import Pivot
 from bdnn.experiments.experiment import Table
+from bdnn.experiments.figures import Panel, draw
 from bdnn.experiments.numbers import entries, find_measure, summarise
-from bdnn.experiments.report.contents import Pivot
-from bdnn.experiments.report.figures import Panel, draw
 from tests.experiments.tiny import TINY, tiny
 
 

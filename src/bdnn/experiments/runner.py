@@ -1,20 +1,27 @@
-"""The grid at work: what is missing is run, what is done is on disk, a killed run goes on."""
+"""The grid at work: what is missing is run, what is done is on disk, a killed run goes on.
+
+Cells run in processes of this machine, or on the workers of a Dask cluster.
+"""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
-from bdnn.experiments.cluster import dask_cluster, stream_on_cluster
+from bdnn.errors import DataError, UnsupportedFeatureError
 from bdnn.experiments.evaluation import run_cell
 from bdnn.experiments.experiment import Cell
 from bdnn.experiments.results import ResultFile, machine, versions
 
 Task = tuple[str, Mapping[str, Any]]
+
+_CONNECT_SECONDS = 15
 
 
 @dataclass
@@ -189,3 +196,82 @@ def _row(key: str, work: Mapping[str, Any], status: str, seconds: float) -> dict
         "versions": versions(),
         "machine": machine(),
     }
+
+
+@contextmanager
+def dask_cluster(scheduler: str) -> Iterator[Any]:
+    """Connect to a Dask cluster, which is joblib's back end meanwhile, and give its client."""
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise UnsupportedFeatureError(
+            "a cluster needs the package distributed, which is not installed: run pip "
+            "install 'bdnn[dask]'."
+        ) from error
+    import joblib
+
+    try:
+        client = Client(scheduler, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise DataError(
+            f"no Dask scheduler answers at {scheduler!r}: start one with 'dask scheduler' and give "
+            "the address that it prints."
+        ) from error
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
+        except TimeoutError as error:
+            raise DataError(
+                f"the Dask scheduler at {scheduler!r} has no workers: start some with 'dask worker "
+                f"{scheduler} --nthreads 1'."
+            ) from error
+        with joblib.parallel_config(backend="dask", client=client):
+            yield client
+
+
+def stream_on_cluster(
+    client: Any,
+    function: Callable[[Task], dict[str, Any]],
+    tasks: Iterable[Task],
+    lost: Callable[[Task], dict[str, Any]],
+) -> Iterator[dict[str, Any]]:
+    """Apply a function to every task on a cluster and yield results as they come.
+
+    A task whose worker dies is run again on another one. The scheduler gives up tasks whose workers
+    die again and again, and with them innocent ones that waited there; these are run once more at
+    the end, each alone, and ``lost`` says what to yield for one that is given up even then.
+    (joblib's own back end for Dask waits for such a task for ever, as of 1.6.)
+    """
+    given_up: list[Task] = []
+    # More than the workers can do, so that none of them waits for the network.
+    n_under_way = 2 * sum(client.nthreads().values())
+    for task, result in _finished(client, function, tasks, n_under_way):
+        if result is None:
+            given_up.append(task)
+        else:
+            yield result
+    for task, result in _finished(client, function, given_up, 1):
+        yield lost(task) if result is None else result
+
+
+def _finished(
+    client: Any, function: Callable[[Task], dict[str, Any]], tasks: Iterable[Task], n_under_way: int
+) -> Iterator[tuple[Task, dict[str, Any] | None]]:
+    """Tasks with their results, None for those that were given up."""
+    from distributed import as_completed
+
+    waiting = iter(tasks)
+    under_way: dict[Any, Task] = {}
+
+    def submit(task: Task) -> Any:
+        future = client.submit(function, task, pure=False)
+        under_way[future.key] = task
+        return future
+
+    futures = as_completed(map(submit, islice(waiting, n_under_way)), loop=client.loop)
+    for future in futures:
+        task = under_way.pop(future.key)
+        result = future.result() if future.status == "finished" else None
+        for following in islice(waiting, 1):
+            futures.add(submit(following))
+        yield task, result

@@ -219,7 +219,7 @@ def describe(progress: Progress) -> str:
 def _report(request: Request, suite: Suite, folder: Path, experiments: list[Experiment]) -> bool:
     """Write the reports and say what is in them; tell whether every cell is done."""
     from bdnn.experiments import plan, write_report
-    from bdnn.experiments.report.contents import details
+    from bdnn.experiments.contents import details
     from bdnn.experiments.results import read_results
 
     if not folder.is_dir():

@@ -10,8 +10,8 @@ from itertools import groupby
 from typing import Any
 
 from bdnn.experiments.experiment import Experiment, Table, plan
+from bdnn.experiments.figures import draw_figure
 from bdnn.experiments.numbers import Entry, Rows, Summary, below_paper, entries, summarise, word
-from bdnn.experiments.report.figures import draw_figure
 
 Heading = tuple[str, ...]
 
