@@ -30,6 +30,9 @@ ROW_CHARACTERS: Final = 4 * 2**20
 #: Squares of larger numbers overflow; no measurement needs them, and no model answers them.
 LARGEST_INPUT: Final = 1e100
 
+#: The proof of a bound, in characters of JSON; larger ones are not written.
+PROOF_CHARACTERS: Final = 2 * 2**20
+
 # Networks.
 LAYERS: Final = 16
 WIDTH: Final = 100_000

@@ -39,11 +39,11 @@ def test_bound_is_exact_on_larger_sets():
 def test_packings_are_made_feasible():
     conflicts = [Conflict((0,), (1,)), Conflict((0,), (2,)), Conflict((3,), (4,))]
     costs = np.array([2, 1, 1, 1, 1])
-    assert packed(conflicts, np.ones(3), costs) == 3
+    assert packed(conflicts, np.ones(3), costs)[0] == 3
     # Input 0 would be charged three times what it costs, and rounding up to integers is allowed.
-    assert packed(conflicts, np.array([3.0, 3.0, 0.0]), costs) == 2
-    assert packed(conflicts, np.array([np.nan, -1.0, 0.5]), costs) == 1
-    assert packed(conflicts, np.zeros(3), costs) == 0
+    assert packed(conflicts, np.array([3.0, 3.0, 0.0]), costs)[0] == 2
+    assert packed(conflicts, np.array([np.nan, -1.0, 0.5]), costs)[0] == 1
+    assert packed(conflicts, np.zeros(3), costs)[0] == 0
 
 
 def test_time_ends_the_run_with_what_is_proven():

@@ -70,13 +70,21 @@ def masses_of(problem):
 
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("hidden", [(), (1,), (2,), (3, 1)])
-def test_bounds_are_those_of_the_search(seed, hidden):
+@pytest.mark.parametrize("activation", ["step", "ternary"])
+def test_bounds_are_those_of_the_search(tmp_path, seed, hidden, activation):
     problem = random_problem(
-        seed, n_samples=30, n_features=2, n_classes=3, hidden=hidden, weighted=True
+        seed,
+        n_samples=30,
+        n_features=2,
+        n_classes=3,
+        hidden=hidden,
+        weighted=True,
+        activation=activation if hidden else "step",
     )
+    layers = tiny_model(problem, tmp_path / "model.json").layers
     found = (one.bounds(problem, Slot.of(60)) for one in FREE.arguments if one.applies(problem))
     theirs = {bound.origin: bound.value for bounds in found for bound in bounds}
-    mine = own_bounds(masses_of(problem), list(hidden), Deadline())
+    mine = own_bounds(masses_of(problem), layers, Deadline())
     for name in {"data conflicts", "output patterns", "lines"} & set(theirs):
         assert mine[name] == theirs[name], name
 
@@ -106,6 +114,7 @@ def tiny_model(problem, path):
         hidden=shape.hidden,
         weights=[kind.name for kind in shape.weights],
         thresholds=shape.thresholds,
+        activation=[rule.name for rule in shape.activations],
     )
     return checked(trained, path)
 

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from bdnn import Limits
+from bdnn import BDNNClassifier, Limits
 from bdnn.checker import Deadline, read_model
 from bdnn.errors import BDNNError, ModelFileError
 from bdnn.model_file import read_model as load_record
@@ -36,6 +36,19 @@ def test_everything_but_a_solvers_bound_is_proven(model):
     ]
     assert {found[name] for name in list(found)[:8]} == {"proven"}
     assert "false" not in found.values()
+
+
+def test_the_file_proves_its_bound_unless_it_is_to_leave_that_out(tmp_path):
+    rng = np.random.default_rng(0)
+    data = rng.integers(0, 9, (12, 2)), rng.integers(0, 2, 12)
+    model = BDNNClassifier(hidden=(), weights="continuous", random_state=0).fit(*data)
+    assert model.result_.status == "optimal"
+    model.save(tmp_path / "with.json")
+    assert set(verdicts(tmp_path / "with.json", *data, names=None).values()) == {"proven"}
+    model.save(tmp_path / "without.json", proof=False)
+    found = claims_of(tmp_path / "without.json", *data, names=None)
+    assert found["bound"].verdict == found["optimality"].verdict == "claimed"
+    assert "no proof" in found["bound"].detail
 
 
 def test_enumeration_proves_optimality(model):

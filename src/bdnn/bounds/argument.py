@@ -7,9 +7,9 @@ its own; :class:`Irreducible` is the smallest example.
   says no where the argument is silent or would take too long, and never because of a term:
   constraints only leave out networks and prices are never negative, so that a bound without them
   holds with them.
-* ``bounds`` yields :class:`~bdnn.problem.bound.Bound` records, each better than the last. It looks
-  at ``slot.is_over()`` between pieces of bounded work, and ends where a bound meets ``upper``. What
-  is cut short yields what is proven by then, or nothing.
+* ``bounds`` yields :class:`~bdnn.problem.bound.Bound` records, each better than the last: larger,
+  or the same with a certificate. It looks at ``slot.is_over()`` between pieces of bounded work, and
+  ends where a bound meets ``upper``. What is cut short yields what is proven by then, or nothing.
 * A bound is true to the last digit. Add and compare integers or fractions:
   :func:`~bdnn.bounds.lattice.gains_of` writes what answers are worth as integers of one step. A
   linear program may propose multipliers or a certificate, and integers then decide what these
@@ -119,11 +119,11 @@ class AllOf(_Several):
 
     def bounds(self, problem: Problem[Any], slot: Slot, upper: Upper = math.inf) -> Iterator[Bound]:
         """Yield what is better than everything before."""
-        best: Fraction | None = None
+        best: Bound | None = None
         for argument, part in self._parts(problem, slot):
             for bound in argument.bounds(problem, part, upper):
-                if best is None or bound.value > best:
-                    best = bound.value
+                if best is None or bound.improves(best):
+                    best = bound
                     yield bound
-            if best is not None and best >= upper:
+            if best is not None and best.value >= upper:
                 return

@@ -32,6 +32,8 @@ from typing import Any
 import numpy as np
 
 from bdnn.bounds.argument import Upper
+from bdnn.bounds.certificate import Proof, certificate
+from bdnn.bounds.covering import Tree, find_tree
 from bdnn.bounds.lattice import Mistakes, gains_of, lift, mistakes_of
 from bdnn.bounds.master import Master
 from bdnn.bounds.rules import Rule, output_rules
@@ -56,6 +58,8 @@ _CONFLICTS_PER_UNIT = 20
 BITS = 44
 # Largest sum of costs that is raised one by one.
 _RAISED = 100_000
+# Part of the time that is left for a proof that does without the solver.
+_PROOF_SHARE = 0.25
 # Part of a float bound that is given away where nobody can tell which integer it stands for.
 _UNSAFE, _ONE = 1e-6, Fraction(1)
 
@@ -118,6 +122,7 @@ class Benders(ConflictArgument):
             yield Bound(
                 base + unit * level,
                 f"combinatorial Benders cuts, {len(search.conflicts)} certified conflicts",
+                certificate=certificate(problem, gains.step, search.proofs(1)),
             )
         self._attain(problem.architecture, search.attained)
 
@@ -138,7 +143,7 @@ class CutSearch:
         engine: AbstractSolver,
         seed: int,
     ) -> None:
-        _, self.wanted, self.costs = mistakes
+        self.inputs, self.wanted, self.costs = mistakes
         self.n_units = len(rules[0].weights)
         self.engine = engine
         self.separator = Separator(inputs[mistakes.inputs])
@@ -146,6 +151,8 @@ class CutSearch:
         self.conflicts: list[Conflict] = []
         self.level = 0
         self.attained: Attained | None = None
+        # Proofs of a level that anyone can repeat, one per master; the solver's word is none.
+        self._proven, self._trees = 0, list[Tree]()
         self._is_raised = self.n_units > 1 and int(self.costs.sum()) <= _RAISED
         self._rng = np.random.default_rng(seed)
         self._gives_up = False
@@ -153,7 +160,8 @@ class CutSearch:
     def levels(self, slot: Slot, most: float = math.inf) -> Iterator[int]:
         """Add conflicts and yield better levels until one is attained, or time or ideas run out.
 
-        Levels above ``most`` are of no interest.
+        Levels above ``most`` are of no interest. The last level is looked at once more, for a proof
+        that does without the solver, and yielded again where that is found afterwards.
         """
         while not (self._gives_up or self.level >= most or slot.is_over()):
             master = min(self.masters, key=lambda one: one.bound)
@@ -161,6 +169,8 @@ class CutSearch:
             level = min(one.bound for one in self.masters)
             if level > self.level:
                 self.level = level
+                if level >= most:
+                    self.find_trees(slot)
                 yield level
             if solution is None or master.bound > level:
                 continue
@@ -173,7 +183,33 @@ class CutSearch:
             cost = int(self.costs[solution[: len(self.costs)] > 0.5].sum())
             if len(spaces) == self.n_units and cost <= level:
                 self.attained = master.rule, spaces
+            if self._proven < level and self.find_trees(slot):
+                yield level
             return
+
+    def find_trees(self, slot: Slot) -> bool:
+        """Look for proofs of the level that do without the solver, for a part of the time."""
+        if self._proven >= self.level:
+            return True
+        part = slot.part(_PROOF_SHARE)
+        trees: list[Tree] = []
+        for master in self.masters:
+            tree = find_tree(master, self.conflicts, self.level, part)
+            if tree is None:
+                return False
+            trees.append(tree)
+        self._take(self.level, trees)
+        return True
+
+    def _take(self, level: int, trees: list[Tree]) -> None:
+        self._proven, self._trees = level, trees
+
+    def proofs(self, output: int) -> list[Proof]:
+        """What proves the level of an output, or a smaller one, without a solver."""
+        return [
+            Proof(output, master.rule, self.inputs.tolist(), self.conflicts, tree)
+            for master, tree in zip(self.masters, self._trees, strict=False)
+        ]
 
     def _solve(self, master: Master, slot: Slot, most: float) -> FloatArray | None:
         """Solve a master problem; raise its bound where that is all it gives."""

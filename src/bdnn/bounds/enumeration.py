@@ -81,7 +81,7 @@ class Enumeration:
             best = np.maximum(best, found.max(axis=(0, 1)))
         mistakes = int(np.maximum(gains.values, 0).sum()) - int(best.sum())
         value = problem.irreducible.value + gains.step * mistakes
-        yield Bound(value, "all weights of one unit")
+        yield Bound(value, "all weights of one unit", certificate={"kind": "weights"})
 
 
 def _split_gains(sums: FloatArray, gains: Integers, *, either: bool) -> Integers:

@@ -26,6 +26,8 @@ import numpy as np
 
 from bdnn.bounds.argument import Upper
 from bdnn.bounds.benders import BITS, ConflictArgument, CutSearch
+from bdnn.bounds.certificate import certificate
+from bdnn.bounds.covering import DENOMINATOR, ConflictRow, Leaf
 from bdnn.bounds.enumeration import is_one_plane
 from bdnn.bounds.lattice import Integers, gains_of, mistakes_of
 from bdnn.bounds.rules import threshold_rules
@@ -41,8 +43,6 @@ from bdnn.solvers.registry import get_solver
 # Conflicts that are looked for with one solution of the covering problem.
 _PER_ROUND = 10
 _NEGLIGIBLE = 1e-6
-# Multipliers of conflicts are integers over this denominator.
-_DENOMINATOR = 2**24
 # Largest sum of costs that a solver of linear programs keeps apart; beyond, integers have to.
 _KEPT_APART = 10_000
 # Numbers in the inputs beyond which exact arithmetic on them takes too long.
@@ -71,35 +71,44 @@ class HalfSpaces(ConflictArgument):
 
         def total() -> Bound:
             levels = sum(output.copies * output.level for output in outputs)
-            return Bound(value + gains.step * levels, "half-space certificates")
+            proofs = [proof for output in outputs for proof in output.proofs(output.number)]
+            return Bound(
+                value + gains.step * levels,
+                "half-space certificates",
+                certificate=certificate(problem, gains.step, proofs),
+            )
 
         for stage in (_Output.pack, _Output.levels):
             for number, output in enumerate(outputs):
                 for _ in stage(output, slot.part(1.0 / (len(outputs) - number))):
-                    found = total()
-                    yield found
-                    if found.value >= upper:
+                    if total().value >= upper:
+                        for one in outputs:
+                            one.find_trees(slot)
+                        yield total()
                         return
+                    yield total()
         if len(outputs) == 1:
             self._attain(problem.architecture, outputs[0].attained)
 
     def _outputs(self, inputs: FloatArray, gains: Integers) -> list[_Output]:
         """One for each pair of outputs that are each other's opposite, and so are half-spaces."""
         found: list[_Output] = []
-        for column in gains.T[::-1]:
+        for number, column in reversed(list(enumerate(gains.T))):
             twin = next((o for o in found if np.array_equal(o.gains, -column)), None)
             if twin is not None:
                 twin.copies += 1
             elif column.any():
-                found.append(_Output(inputs, column, self.seed, self.threads))
+                found.append(_Output(inputs, number, column, self.seed, self.threads))
         return found
 
 
 class _Output(CutSearch):
     """One output, or several that cost the same, and what is proven of it."""
 
-    def __init__(self, inputs: FloatArray, gains: Integers, seed: int, threads: int) -> None:
-        self.gains, self.copies = gains, 1
+    def __init__(
+        self, inputs: FloatArray, number: int, gains: Integers, seed: int, threads: int
+    ) -> None:
+        self.number, self.gains, self.copies = number, gains, 1
         mistakes = mistakes_of(gains)
         name = "highs" if int(mistakes.costs.sum()) <= _KEPT_APART else "cpsat"
         engine = get_solver(name, threads=threads, seed=seed)
@@ -133,29 +142,32 @@ class _Output(CutSearch):
             )
             vertex = program.solve()
             x = vertex.row_prices
-            level = packed(self.conflicts, vertex.variables, self.costs)
+            level, multipliers = packed(self.conflicts, vertex.variables, self.costs)
             if level > self.level:
                 self.level = level
+                leaf: Leaf = [(ConflictRow(k, 0), y) for k, y in enumerate(multipliers) if y]
+                self._take(level, [[leaf]])
                 yield level
 
 
-def packed(conflicts: list[Conflict], multipliers: FloatArray, costs: Integers) -> int:
-    """Bound what conflicts cost together, whatever numbers a program proposes for them.
+def packed(conflicts: list[Conflict], shares: FloatArray, costs: Integers) -> tuple[int, list[int]]:
+    """Bound what conflicts cost together, whatever shares a program proposes for them.
 
-    Multipliers become integers, and are scaled down where an input is charged more than it costs.
-    Costs are integers, so that the least one is the next integer.
+    Shares become integers over a denominator, the multipliers, and are scaled down where an input
+    is charged more than it costs. Costs are integers, so that the least one is the next integer.
     """
-    safe = np.clip(np.nan_to_num(multipliers), 0.0, float(costs.max()))
-    whole = [int(value * _DENOMINATOR) for value in safe.tolist()]
+    safe = np.clip(np.nan_to_num(shares), 0.0, float(costs.max()))
+    whole = [int(value * DENOMINATOR) for value in safe.tolist()]
     charged = [0] * len(costs)
     for (on, off), value in zip(conflicts, whole, strict=True):
         for member in on + off:
             charged[member] += value
     excess = max(
-        Fraction(charge, int(cost) * _DENOMINATOR)
+        Fraction(charge, int(cost) * DENOMINATOR)
         for charge, cost in zip(charged, costs.tolist(), strict=True)
     )
-    return math.ceil(Fraction(sum(whole), _DENOMINATOR) / max(Fraction(1), excess))
+    multipliers = [math.floor(value / max(Fraction(1), excess)) for value in whole]
+    return -(-sum(multipliers) // DENOMINATOR), multipliers
 
 
 def _marks(conflicts: list[Conflict], n_inputs: int) -> FloatArray:

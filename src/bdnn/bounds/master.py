@@ -44,7 +44,7 @@ class Master:
         n_inputs, n_units = len(wanted), len(rule.weights)
         #: Where the need of an input is a choice; elsewhere it is there unless the input is not.
         self.is_choice = np.ones((n_inputs, n_units), dtype=bool)
-        for value, clauses in self._sides():
+        for value, clauses in self.sides():
             for clause in clauses:
                 if len(clause) == 1:
                     self.is_choice[wanted == value, clause[0]] = False
@@ -53,7 +53,8 @@ class Master:
         self._seen = 0
         self._blocks: list[tuple[IndexArray, FloatArray, FloatArray]] = []
 
-    def _sides(self) -> tuple[tuple[bool, tuple[Units, ...]], ...]:
+    def sides(self) -> tuple[tuple[bool, tuple[Units, ...]], ...]:
+        """Sets of units of which inputs need one, where the output should be 1 and where 0."""
         return (True, self.rule.implicates), (False, self.rule.implicants)
 
     def add(self, conflicts: list[Conflict]) -> None:
@@ -84,7 +85,7 @@ class Master:
         n_inputs = len(self.wanted)
         given_up = program.add_variables("e", (n_inputs,), integer=True)
         program.add_variables("r", (int(self.is_choice.sum()),), integer=True)
-        for value, clauses in self._sides():
+        for value, clauses in self.sides():
             rows = np.flatnonzero(self.wanted == value)
             for clause in clauses:
                 if len(clause) > 1:
@@ -112,7 +113,7 @@ class Master:
         for unit in order:
             fewer = needs.copy()
             fewer[:, unit] = False
-            for value, clauses in self._sides():
+            for value, clauses in self.sides():
                 rows = self.wanted == value
                 served = np.ones(len(kept), dtype=bool)
                 for clause in clauses:

@@ -1,8 +1,9 @@
 """Lower bounds on the loss that can be recomputed from the data alone, in exact arithmetic.
 
 - *data conflicts*: equal inputs of different classes; the cheaper answer still costs something;
-- *output patterns*: a hidden layer of ``d`` units has at most ``2**d`` states, so the outputs show
-  at most that many patterns; every input that misses its best pattern pays for its second best;
+- *output patterns*: a hidden layer of ``d`` units of ``v`` values has at most ``v**d`` states, so
+  the outputs show at most that many patterns; every input that misses its best pattern pays for its
+  second best;
 - *lines*: ``d`` half-spaces cut a line into at most ``d + 1`` pieces. Inputs that differ in one
   feature lie on a line, and lines of one direction share no input.
 """
@@ -16,10 +17,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from itertools import pairwise
 
 from bdnn.checker.claims import Deadline, OutOfTimeError
 from bdnn.checker.evaluation import Evaluation, Point
+from bdnn.checker.layers import Layer
 
 # Beyond this many numbers, finding lines takes more time and memory than they are worth.
 _MOST_CELLS = 2_000_000
@@ -56,6 +59,24 @@ class Masses:
             masses[number] = known.setdefault(new, new)
         return cls(found.points, masses, unit)
 
+    @cached_property
+    def gains(self) -> list[list[int]]:
+        """What it is worth that an output is on: one list per class, one number per point."""
+        return [
+            [2 * m - sum(mass) for m, mass in zip(own, self.of, strict=True)]
+            for own in zip(*self.of, strict=True)
+        ]
+
+    @cached_property
+    def step(self) -> int:
+        """All losses differ by multiples of this."""
+        return math.gcd(*(gain for column in self.gains for gain in column)) or 1
+
+    @cached_property
+    def irreducible(self) -> int:
+        """What samples of equal inputs and different classes cost, whatever the network."""
+        return sum(min(sum(mass) - m, m) for mass in self.of for m in mass)
+
     def loss(self, outputs: Sequence[tuple[int, ...]]) -> Fraction:
         """Output loss: an output that is on costs all other classes, one that is off its own."""
         total = 0
@@ -65,14 +86,17 @@ class Masses:
         return total * self.unit
 
 
-def own_bounds(masses: Masses, hidden: list[int], deadline: Deadline) -> dict[str, Fraction]:
+def own_bounds(masses: Masses, layers: Sequence[Layer], deadline: Deadline) -> dict[str, Fraction]:
     """All bounds by the name of their argument, 0 included; those that there is time for."""
-    conflict = sum(min(sum(mass) - m, m) for mass in masses.of for m in mass)
+    conflict = masses.irreducible
     bounds = {"zero": 0, "data conflicts": conflict}
-    if hidden and min(hidden) < 30:
-        bounds["output patterns"] = conflict + _patterns(masses, 2 ** min(hidden))
+    hidden = layers[:-1]
+    states = min((len(layer.values) ** min(len(layer.weights), 64) for layer in hidden), default=0)
+    if hidden:
+        bounds["output patterns"] = conflict + _patterns(masses, states)
+    n_cuts = sum(map(len, hidden[0].limits)) if hidden else 1
     with suppress(OutOfTimeError):
-        bounds["lines"] = conflict + _lines(masses, hidden[0] if hidden else 1, deadline)
+        bounds["lines"] = conflict + _lines(masses, n_cuts, deadline)
     return {name: value * masses.unit for name, value in bounds.items()}
 
 

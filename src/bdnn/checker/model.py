@@ -91,11 +91,6 @@ class CheckedModel(Classifier):
         """Widths of the hidden layers."""
         return [len(layer.weights) for layer in self.layers[:-1]]
 
-    @property
-    def n_steps(self) -> list[int]:
-        """Thresholds of the hidden layers, of all units together."""
-        return [sum(map(len, layer.limits)) for layer in self.layers[:-1]]
-
     def part(self, name: str) -> dict[str, Any]:
         """Read a part of the file, an empty one if it is missing."""
         found: dict[str, Any] = self.content.get(name, {})

@@ -22,6 +22,7 @@ from bdnn.checker.known import Known
 from bdnn.checker.layers import set_complaint
 from bdnn.checker.model import CheckedModel
 from bdnn.checker.promises import check_promises
+from bdnn.checker.proofs import NoProofError, proven_bound
 from bdnn.checker.result import (
     Result,
     check_bound,
@@ -179,8 +180,13 @@ def _optimality(
     if result.objective is not None:
         # Bound and optimality are about loss and penalty together.
         total, is_exact = result.objective, False
-    own = own_bounds(masses, model.n_steps, deadline)
-    note, least = "", None
+    own = own_bounds(masses, model.layers, deadline)
+    note, unproven, least = "", "", None
+    if result.bound is not None and max(own.values()) < min(result.bound, total):
+        try:
+            own["its certificate"] = proven_bound(model, masses, deadline)
+        except NoProofError as error:
+            unproven = f"; {error}"
     if enumerated and (
         model.part("certificate").get("constraints") or result.objective is not None
     ):
@@ -191,6 +197,8 @@ def _optimality(
         except TooLargeError as error:
             note = f"; not enumerated: {error}"
     bound = check_bound(result, total, own, least, is_exact=is_exact)
+    if bound.verdict == "claimed":
+        note = unproven + note
     bound = Claim(bound.name, bound.verdict, bound.detail + note)
     best = max(own.values()) if least is None else least
     return [*claims, bound, check_optimality(result, bound, total, best, is_exact=is_exact)]

@@ -65,7 +65,14 @@ class Task:
         return cls(kind, parameters, (learning.max_error or 0.0) if learning.smallest else None)
 
     def fit(
-        self, samples: Samples, rows: Parts, data: str, limits: Limits, output: Output
+        self,
+        samples: Samples,
+        rows: Parts,
+        data: str,
+        limits: Limits,
+        output: Output,
+        *,
+        proof: bool = True,
     ) -> tuple[dict[str, Any], str | None]:
         """Train with a display of the progress, and save the model before anything else.
 
@@ -79,7 +86,7 @@ class Task:
         with _convergence_warnings() as messages, display or nullcontext():
             model, facts = self._train(X, y, encoder=samples.encoder, callback=display)
             with undisturbed():
-                path, problem = _save(model, output.out, extra)
+                path, problem = _save(model, output.out, {"extra": extra, "proof": proof})
         output.tell(messages)
         summary = {
             **_summarise(model, samples, rows),
@@ -113,7 +120,7 @@ def describe(moment: Progress) -> str:
 
 
 def _save(
-    model: Estimator, out: Path | None, extra: dict[str, Any]
+    model: Estimator, out: Path | None, options: dict[str, Any]
 ) -> tuple[Path | None, str | None]:
     """Save a trained model where it was wanted, or else where it can be; say where, and why.
 
@@ -122,12 +129,12 @@ def _save(
     if out is None:
         return None, None
     try:
-        model.save(out, extra=extra)
+        model.save(out, **options)
     except OSError as problem:
         for folder in (tempfile.gettempdir, Path.home):
             with suppress(OSError, RuntimeError):  # there is no such folder
                 place = Path(folder()) / f"bdnn-{secrets.token_hex(4)}.json"
-                model.save(place, extra=extra)
+                model.save(place, **options)
                 return place, f"cannot write {out}: {problem.strerror or problem}"
         raise
     return out, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -13,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from bdnn import limits
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelFileError
 from bdnn.estimators.problems import Robust
@@ -191,6 +193,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         *,
         extra: Mapping[str, Any] | None = None,
         promises: Sequence[Mapping[str, Any]] = (),
+        proof: bool = True,
     ) -> None:
         """Write the fitted model to a JSON file.
 
@@ -202,6 +205,9 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         promises : sequence of mappings
             What else ``bdnn check`` should find true, each with its ``kind``; see the format of
             model files.
+        proof : bool
+            Whether to write the proof of the bound too, if there is one of at most 2 MiB. Without
+            it ``bdnn check`` may have to take the bound on trust.
         """
         check_is_fitted(self, "model_")
         settings = {
@@ -214,9 +220,10 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         if certificate or promises:
             kept = certificate.get("promises", ())
             certificate["promises"] = [*kept, *(dict(promise) for promise in promises)]
-        record = ModelRecord(
-            self.model_, settings, self.result_.to_dict(), dict(extra or {}), certificate
-        )
+        result = self.result_.to_dict()
+        if not (proof and len(json.dumps(result.get("certificate"))) <= limits.PROOF_CHARACTERS):
+            result.pop("certificate", None)
+        record = ModelRecord(self.model_, settings, result, dict(extra or {}), certificate)
         write_model(record, path)
 
     @classmethod

@@ -63,6 +63,11 @@ class Bound:
     condition: Condition = Condition()
     certificate: Mapping[str, Any] | None = None
 
+    def improves(self, other: Bound) -> bool:
+        """Tell whether this says more than another: it is larger, or the same with a proof."""
+        is_same = (self.value, self.origin) == (other.value, other.origin)
+        return self.value > other.value or (is_same and self.certificate is not None)
+
     def in_units(self, unit: Fraction) -> Bound:
         """The same where losses are multiples of a unit that is so many times smaller."""
         condition = replace(self.condition, tolerance=self.condition.tolerance * unit)

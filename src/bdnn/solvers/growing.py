@@ -81,6 +81,13 @@ class GrowingProgram:
         places = np.arange(len(costs), dtype=np.int32)
         self._model.changeColsCost(len(costs), places, np.asarray(costs, dtype=float))
 
+    def change_bounds(self, lower: FloatArray, upper: FloatArray) -> None:
+        """Give all variables other bounds."""
+        places = np.arange(len(lower), dtype=np.int32)
+        self._model.changeColsBounds(
+            len(lower), places, np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
+        )
+
     def solve(self) -> Vertex:
         """Continue from the last solution."""
         self._model.run()

@@ -384,8 +384,8 @@ class _Bounds:
     def add(self, bound: Bound) -> bool:
         """Take a bound, unless one that takes no more for granted is as large."""
         kind = _kind(bound)
-        known = (held.value for other, held in self._held.items() if other <= kind)
-        if max(known, default=-math.inf) >= bound.value:
+        known = (held for other, held in self._held.items() if other <= kind)
+        if not all(bound.improves(held) for held in known):
             return False
         self._held[kind] = bound
         return True

@@ -1,0 +1,254 @@
+"""A bound by conflicts: sets of inputs that no half-space tells apart, and a tree that counts them.
+
+A conflict is two sets of inputs whose convex hulls share a point, so that no unit is on at one of
+them and off at the other. That point is found again, in integers. An output is a threshold function
+of the units of one hidden layer, or one unit itself. Units may be turned round, and be constant, so
+that the function can be taken as a monotone one of all units. An input where it is right needs
+
+    one unit of every implicate on     where the output should be on,
+    one unit of every implicant off    where it should be off.
+
+With ``e = 1`` where an input is given up, and ``r = 1`` where it needs a unit to be what the output
+should be, these are the rows of :mod:`bdnn.checker.covering`:
+
+    e + sum of r over the units of a set >= 1,     sum of 1 - r over a conflict >= 1 for every unit.
+
+An input whose set is one unit has ``r = 1 - e`` there.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations, combinations_with_replacement
+from operator import mul
+from typing import Any
+
+from bdnn.checker.bounds import Masses
+from bdnn.checker.claims import Deadline, place
+from bdnn.checker.covering import Row, tree_bound
+from bdnn.checker.model import CheckedModel
+
+# Monotone threshold functions of up to three units have weights up to 2.
+_MOST_UNITS, _LARGEST_WEIGHT = 3, 2
+# Points in more dimensions take too long.
+_MOST_FEATURES = 200
+
+Units = tuple[int, ...]
+Input = tuple[float, ...]
+Conflict = tuple[list[int], list[int]]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A monotone function of units.
+
+    Attributes
+    ----------
+    implicants, implicates : tuples of sets of units
+        Smallest sets whose units on make it 1, and whose units off make it 0.
+    """
+
+    implicants: tuple[Units, ...]
+    implicates: tuple[Units, ...]
+
+    @classmethod
+    def of(cls, weights: Sequence[int], threshold: int) -> Rule:
+        """The function that is 1 iff the weights of the units that are on reach a threshold."""
+        units = range(len(weights))
+        sets = [s for size in range(len(weights) + 1) for s in combinations(units, size)]
+        total = sum(weights)
+        reach = {s: sum(weights[j] for j in s) for s in sets}
+        return cls(
+            _smallest([s for s in sets if reach[s] >= threshold]),
+            _smallest([s for s in sets if total - reach[s] < threshold]),
+        )
+
+
+def conflict_bound(
+    model: CheckedModel, masses: Masses, certificate: dict[str, Any], deadline: Deadline
+) -> Fraction:
+    """What conflicts and trees prove of the loss of all networks.
+
+    Raises
+    ------
+    ValueError
+        If they are none.
+    """
+    n_units, layout = _n_units(model), struct.Struct(f"<{model.n_features}d")
+    points = sorted((layout.unpack(point), i) for i, point in enumerate(masses.points))
+    conflicts = [_conflict(pair, points) for pair in as_list(certificate["conflicts"])]
+    for sides in conflicts:
+        one, other = ([points[i][0] for i in side] for side in sides)
+        if not hulls_meet(one, other, deadline):
+            raise ValueError("two hulls do not meet")
+    columns = [[column[i] for _, i in points] for column in masses.gains]
+    unit = masses.step * positive(certificate["rounding"])
+    denominator, rules = positive(certificate["denominator"]), _rules(model, n_units)
+    levels = [dict.fromkeys(rules, 0) for _ in columns]
+    for proof in as_list(certificate["trees"]):
+        label, (weights, threshold) = place(proof["output"]), proof["rule"]
+        rule = Rule.of([positive(weight) for weight in as_list(weights)], positive(threshold))
+        if label >= len(columns) or rule not in rules:
+            raise ValueError("a tree is about no output or function")
+        program = _Program(rule, n_units, columns[label], unit, conflicts)
+        levels[label][rule] = tree_bound(
+            as_list(proof["tree"]), denominator, program.cost, program.row, deadline
+        )
+    proven: dict[tuple[int, ...], int] = {}
+    for column, level in zip(columns, levels, strict=True):
+        # The opposite of a threshold function is one, and costs the same.
+        for twin in (tuple(column), tuple(-gain for gain in column)):
+            proven[twin] = max(proven.get(twin, 0), min(level.values()))
+    mistakes = sum(proven[tuple(column)] for column in columns)
+    return (masses.irreducible + unit * mistakes) * masses.unit
+
+
+class _Program:
+    """Costs and rows of one output that is one function of units."""
+
+    def __init__(
+        self, rule: Rule, n_units: int, gains: list[int], unit: int, conflicts: list[Conflict]
+    ) -> None:
+        self._n_units, self._gains, self._unit, self._conflicts = n_units, gains, unit, conflicts
+        self._sets = {True: rule.implicates, False: rule.implicants}
+        self._n_sets = max(map(len, self._sets.values()))
+
+    def cost(self, variable: int) -> int:
+        """Cost of giving up an input; needs of units come after these and cost nothing."""
+        n_inputs = len(self._gains)
+        if not 0 <= variable < n_inputs * (1 + self._n_units):
+            raise ValueError("there is no such variable")
+        return abs(self._gains[variable]) // self._unit if variable < n_inputs else 0
+
+    def row(self, number: int) -> Row:
+        """Conflicts of every unit, and then sets of every input."""
+        first = len(self._conflicts) * self._n_units
+        if 0 <= number < first:
+            sides, unit = self._conflicts[number // self._n_units], number % self._n_units
+            wanted = [{self._gains[i] > 0 for i in side} for side in sides]
+            if wanted not in ([{True}, {False}], [{False}, {True}]):
+                raise ValueError("a conflict asks for something else")
+            return [~self._need(i, unit) for side in sides for i in side]
+        i, which = divmod(number - first, self._n_sets)
+        if not 0 <= i < len(self._gains) or which >= len(self._sets[self._gains[i] > 0]):
+            raise ValueError("there is no such row")
+        return [i, *(self._need(i, unit) for unit in self._sets[self._gains[i] > 0][which])]
+
+    def _need(self, i: int, unit: int) -> int:
+        """The literal that is 1 where an input needs a unit."""
+        if (unit,) in self._sets[self._gains[i] > 0]:
+            return ~i
+        return len(self._gains) * (1 + unit) + i
+
+
+def hulls_meet(one: Sequence[Input], other: Sequence[Input], deadline: Deadline) -> bool:
+    """Tell whether some weights, all of them above 0, make the same point of both sets.
+
+    Sets of which a part would do are not told.
+    """
+    columns = [[Fraction(1), *map(Fraction, x)] for x in one]
+    columns += [[Fraction(-1), *(-Fraction(v) for v in x)] for x in other]
+    rows = [_whole(row) for row in zip(*columns, strict=True)]
+    weights = _null_vector(rows, deadline)
+    return (
+        weights is not None
+        and (min(weights) > 0 or max(weights) < 0)
+        and all(sum(map(mul, weights, row)) == 0 for row in rows)
+    )
+
+
+def _whole(row: Sequence[Fraction]) -> list[int]:
+    """The row times a power of two; doubles have no other denominators."""
+    below = max(value.denominator for value in row)
+    return [int(value * below) for value in row]
+
+
+def _null_vector(rows: list[list[int]], deadline: Deadline) -> list[int] | None:
+    """Integers that are orthogonal to all rows, None unless they are unique up to a factor.
+
+    Elimination without fractions: every division has no remainder.
+    """
+    rows, n_columns = [list(row) for row in rows], len(rows[0])
+    pivots: list[int] = []
+    free: list[int] = []
+    before = 1
+    for column in range(n_columns):
+        rank = len(pivots)
+        where = next((k for k in range(rank, len(rows)) if rows[k][column]), None)
+        if where is None:
+            free.append(column)
+            continue
+        rows[rank], rows[where] = rows[where], rows[rank]
+        top = rows[rank]
+        pivot = top[column]
+        for k in range(rank + 1, len(rows)):
+            deadline.check()
+            factor = rows[k][column]
+            rows[k] = [
+                (pivot * a - factor * b) // before for a, b in zip(rows[k], top, strict=True)
+            ]
+        before = pivot
+        pivots.append(column)
+    if len(free) != 1:
+        return None
+    found = [0] * n_columns
+    found[free[0]] = before
+    for row, column in zip(rows[len(pivots) - 1 :: -1], reversed(pivots), strict=True):
+        found[column] = -sum(map(mul, row[column + 1 :], found[column + 1 :])) // row[column]
+    return found
+
+
+def _conflict(pair: Any, points: Sequence[Any]) -> Conflict:
+    one, other = ([place(i) for i in as_list(side)] for side in as_list(pair))
+    members = [*one, *other]
+    n_members = len(set(members))
+    if not (one and other and n_members == len(members) and max(members) < len(points)):
+        raise ValueError("a conflict is no two sets of inputs")
+    return one, other
+
+
+def _n_units(model: CheckedModel) -> int:
+    """Units that every output is a threshold function of."""
+    if model.n_features > _MOST_FEATURES:
+        raise ValueError(f"more than {_MOST_FEATURES} features")
+    if not model.hidden:
+        return 1
+    is_plain = len(model.layers[0].values) == 2
+    if is_plain and (
+        model.hidden[0] == 1 or (len(model.hidden) == 1 and model.hidden[0] <= _MOST_UNITS)
+    ):
+        return model.hidden[0]
+    raise ValueError("outputs are other functions than those of a few units")
+
+
+def _rules(model: CheckedModel, n_units: int) -> set[Rule]:
+    """Monotone threshold functions of all units, one of every order of them."""
+    counts = model.layers[-1].kind in ("ternary", "binary", "int:1")
+    weights = range(1, 2 if counts else 1 + _LARGEST_WEIGHT)
+    rules = {
+        Rule.of(chosen[::-1], threshold)
+        for chosen in combinations_with_replacement(weights, n_units)
+        for threshold in range(1, sum(chosen) + 1)
+    }
+    return {rule for rule in rules if set().union(*rule.implicants) == set(range(n_units))}
+
+
+def _smallest(sets: list[Units]) -> tuple[Units, ...]:
+    return tuple(s for s in sets if not any(set(other) < set(s) for other in sets))
+
+
+def as_list(value: Any) -> list[Any]:
+    """Read a list."""
+    if not isinstance(value, list):
+        raise ValueError("a list is missing")
+    return value
+
+
+def positive(value: Any) -> int:
+    """Read a whole number from 1."""
+    if place(value) == 0:
+        raise ValueError("a number is 0")
+    return int(value)
