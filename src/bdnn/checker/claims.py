@@ -117,6 +117,20 @@ def place(value: Any) -> int:
     return value
 
 
+def as_list(value: Any) -> list[Any]:
+    """Read a list."""
+    if not isinstance(value, list):
+        raise ValueError("a list is missing")
+    return value
+
+
+def positive(value: Any) -> int:
+    """Read a whole number from 1."""
+    if place(value) == 0:
+        raise ValueError("a number is 0")
+    return int(value)
+
+
 def key_of(label: Any) -> tuple[str, Any]:
     """Make labels comparable: numbers by value and texts by letters, never with each other."""
     if type(label) not in (str, int, float, bool):

@@ -20,51 +20,22 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from itertools import combinations, combinations_with_replacement
 from operator import mul
 from typing import Any
 
 from bdnn.checker.bounds import Masses
-from bdnn.checker.claims import Deadline, place
+from bdnn.checker.claims import Deadline, as_list, place, positive
 from bdnn.checker.covering import Row, tree_bound
 from bdnn.checker.model import CheckedModel
+from bdnn.checker.rules import Rule, rules_of
 
-# Monotone threshold functions of up to three units have weights up to 2.
-_MOST_UNITS, _LARGEST_WEIGHT = 3, 2
+_MOST_UNITS = 3
 # Points in more dimensions take too long.
 _MOST_FEATURES = 200
 
-Units = tuple[int, ...]
 Input = tuple[float, ...]
 Conflict = tuple[list[int], list[int]]
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A monotone function of units.
-
-    Attributes
-    ----------
-    implicants, implicates : tuples of sets of units
-        Smallest sets whose units on make it 1, and whose units off make it 0.
-    """
-
-    implicants: tuple[Units, ...]
-    implicates: tuple[Units, ...]
-
-    @classmethod
-    def of(cls, weights: Sequence[int], threshold: int) -> Rule:
-        """The function that is 1 iff the weights of the units that are on reach a threshold."""
-        units = range(len(weights))
-        sets = [s for size in range(len(weights) + 1) for s in combinations(units, size)]
-        total = sum(weights)
-        reach = {s: sum(weights[j] for j in s) for s in sets}
-        return cls(
-            _smallest([s for s in sets if reach[s] >= threshold]),
-            _smallest([s for s in sets if total - reach[s] < threshold]),
-        )
 
 
 def conflict_bound(
@@ -86,11 +57,10 @@ def conflict_bound(
             raise ValueError("two hulls do not meet")
     columns = [[column[i] for _, i in points] for column in masses.gains]
     unit = masses.step * positive(certificate["rounding"])
-    denominator, rules = positive(certificate["denominator"]), _rules(model, n_units)
+    denominator, rules = positive(certificate["denominator"]), rules_of(model, n_units)
     levels = [dict.fromkeys(rules, 0) for _ in columns]
     for proof in as_list(certificate["trees"]):
-        label, (weights, threshold) = place(proof["output"]), proof["rule"]
-        rule = Rule.of([positive(weight) for weight in as_list(weights)], positive(threshold))
+        label, rule = place(proof["output"]), Rule.read(proof["rule"])
         if label >= len(columns) or rule not in rules:
             raise ValueError("a tree is about no output or function")
         program = _Program(rule, n_units, columns[label], unit, conflicts)
@@ -222,33 +192,3 @@ def _n_units(model: CheckedModel) -> int:
     ):
         return model.hidden[0]
     raise ValueError("outputs are other functions than those of a few units")
-
-
-def _rules(model: CheckedModel, n_units: int) -> set[Rule]:
-    """Monotone threshold functions of all units, one of every order of them."""
-    counts = model.layers[-1].kind in ("ternary", "binary", "int:1")
-    weights = range(1, 2 if counts else 1 + _LARGEST_WEIGHT)
-    rules = {
-        Rule.of(chosen[::-1], threshold)
-        for chosen in combinations_with_replacement(weights, n_units)
-        for threshold in range(1, sum(chosen) + 1)
-    }
-    return {rule for rule in rules if set().union(*rule.implicants) == set(range(n_units))}
-
-
-def _smallest(sets: list[Units]) -> tuple[Units, ...]:
-    return tuple(s for s in sets if not any(set(other) < set(s) for other in sets))
-
-
-def as_list(value: Any) -> list[Any]:
-    """Read a list."""
-    if not isinstance(value, list):
-        raise ValueError("a list is missing")
-    return value
-
-
-def positive(value: Any) -> int:
-    """Read a whole number from 1."""
-    if place(value) == 0:
-        raise ValueError("a number is 0")
-    return int(value)

@@ -21,7 +21,7 @@ from bdnn import BDNNClassifier, BDNNRegressor, smallest_network
 from bdnn.cli.commands.predict import errors_of
 from bdnn.cli.interrupts import undisturbed
 from bdnn.cli.options.learning import Learning, Limits
-from bdnn.cli.output import Output, number, percent
+from bdnn.cli.output import ModelOutput, number, percent
 from bdnn.cli.progress import ProgressDisplay
 from bdnn.datasets import Samples
 from bdnn.errors import ModelError
@@ -64,14 +64,7 @@ class Task:
         return cls(kind, parameters, (learning.max_error or 0.0) if learning.smallest else None)
 
     def fit(
-        self,
-        samples: Samples,
-        rows: Parts,
-        data: str,
-        limits: Limits,
-        output: Output,
-        *,
-        proof: bool = True,
+        self, samples: Samples, rows: Parts, data: str, limits: Limits, output: ModelOutput
     ) -> tuple[dict[str, Any], str | None]:
         """Train with a display of the progress, and save the model before anything else.
 
@@ -85,7 +78,9 @@ class Task:
         with _convergence_warnings() as messages, display or nullcontext():
             model, facts = self._train(X, y, encoder=samples.encoder, callback=display)
             with undisturbed():
-                path, problem = _save(model, output.out, {"extra": extra, "proof": proof})
+                path, problem = _save(
+                    model, output.out, {"extra": extra, "proof": not output.no_proof}
+                )
         output.tell(messages)
         summary = {
             **_summarise(model, samples, rows),

@@ -134,6 +134,13 @@ class Output(Answer):
         return None if self.out is None else str(self.out)
 
 
+@dataclass(frozen=True)
+class ModelOutput(Output):
+    """The same, and what the file is to hold."""
+
+    no_proof: bool = option("Leave the proof of the bound out of the file.", False)
+
+
 def check_picture(path: Path, option: str) -> None:
     """Raise an error unless a picture can be written at a path, in the format of its ending."""
     if path.suffix.lower() not in _PICTURES:

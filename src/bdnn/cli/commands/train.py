@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from bdnn.cli.options import option, options
+from bdnn.cli.options import options
 from bdnn.cli.options.constraints import Constraints, Guarantee
 from bdnn.cli.options.data import Data
 from bdnn.cli.options.learning import Learning, Limits, Shape
-from bdnn.cli.output import Output, number, percent, print_pairs
+from bdnn.cli.output import ModelOutput, number, percent, print_pairs
 from bdnn.errors import DataError
 
 _PRICED = "loss and prices, which the bound is about"
@@ -22,8 +22,7 @@ def train(
     limits: Limits,
     guarantee: Guarantee,
     constraints: Constraints,
-    output: Output,
-    no_proof: bool = option("Leave the proof of the bound out of the file.", False),
+    output: ModelOutput,
 ) -> None:
     """Train a binarized network and say how far from optimal it is.
 
@@ -42,7 +41,7 @@ def train(
     samples = training_samples(data, regression=learning.regression)
     rows = data.split(samples, seed=limits.seed, regression=learning.regression)
     output.tell(samples.notes)
-    summary, problem = task.fit(samples, rows, data.data, limits, output, proof=not no_proof)
+    summary, problem = task.fit(samples, rows, data.data, limits, output)
     output.show(summary, lambda: _print(summary, SETTLED))
     if problem is not None:
         raise DataError(f"{problem}: the network is in {summary['out']} instead.")
