@@ -17,6 +17,7 @@ from bdnn.network.activation import BoolArray
 from bdnn.problem.bound import Bound, Condition
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
+from bdnn.problem.samples import IntegerArray
 
 Integers = NDArray[np.int64]
 
@@ -51,7 +52,11 @@ def gains_of(loss: OutputLoss, *, bits: int = 62) -> Gains:
 
     Where weights have too many digits gains are rounded towards 0, and bounds stay true.
     """
-    exact = loss.counts - loss.counts_on
+    return gains_from(loss.counts - loss.counts_on, loss.grain, bits=bits)
+
+
+def gains_from(exact: IntegerArray, grain: Fraction, *, bits: int) -> Gains:
+    """Do the same with whole multiples of a grain, which may be of any size."""
     sizes = [abs(int(value)) for value in exact.ravel()]
     shared = math.gcd(*sizes) or 1
     places = max(0, (sum(sizes) // shared).bit_length() - bits)
@@ -59,7 +64,7 @@ def gains_of(loss: OutputLoss, *, bits: int = 62) -> Gains:
     is_exact = not any(size % unit for size in sizes)
     rounded = [size // unit for size in sizes]
     values = np.array(rounded, dtype=np.int64).reshape(exact.shape)
-    return Gains(np.where(exact > 0, values, -values), unit * loss.grain, is_exact)
+    return Gains(np.where(exact > 0, values, -values), unit * grain, is_exact)
 
 
 def mistakes_of(gains: Integers) -> Mistakes:

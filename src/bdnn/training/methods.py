@@ -17,7 +17,7 @@ from bdnn.training.base import AbstractMethod
 from bdnn.training.driver import Phase
 from bdnn.training.gradients import Learn
 from bdnn.training.paper.alternation import Alternate
-from bdnn.training.phases.bounds import FreeBounds, NarrowBounds
+from bdnn.training.phases.bounds import FreeBounds, NarrowBounds, PlaneBounds
 from bdnn.training.phases.numbers import DescendNumbers
 from bdnn.training.phases.search import Adapt, Begin, Descend, Search
 from bdnn.training.phases.solve import Solve, program_size
@@ -165,7 +165,11 @@ class Auto(Descent):
             "numbers": self._of_numbers,
             "guarantees": self._of_guarantees,
         }
-        return [bounds, *lists[run.problem.loss.family](run, solve)]
+        family = run.problem.loss.family
+        is_led_by_loss = family == "classes" and self.objectives[0] == "loss"
+        planes = PlaneBounds.create(run) if is_led_by_loss else None
+        first = [bounds] if planes is None else [planes, bounds]
+        return [*first, *lists[family](run, solve)]
 
     def _of_classes(self, run: Run[Any], solve: Solve) -> list[Phase]:
         schedule = run.schedule

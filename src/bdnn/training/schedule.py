@@ -48,6 +48,8 @@ class Schedule:
     ----------
     free_bounds, earlier_bounds : Share
         Bounds without a solver, and what a run on fewer samples proves.
+    planes : Share
+        All planes of few dimensions, which are only begun where this time will do.
     adapt : Share
         Moves from the network of a run on fewer samples, before a solver.
     search, listed_search, lone_search : Share
@@ -102,6 +104,7 @@ class Schedule:
 
     free_bounds: Share = Share(0.2, most=2.0)
     earlier_bounds: Share = Share(0.02, most=0.2)
+    planes: Share = Share(0.5)
     adapt: Share = Share(0.1)
     search: Share = Share(0.5, of_limit=True)
     listed_search: Share = Share(0.35, of_limit=True)

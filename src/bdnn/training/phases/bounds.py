@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from bdnn.bounds import FREE, BoundArgument, FirstOf
+from bdnn.bounds.enumeration import is_one_plane
 from bdnn.clock import Slot
 from bdnn.network.network import Network
 from bdnn.training.driver import Phase
@@ -93,6 +94,37 @@ class NarrowBounds(Phase):
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
         """Follow the argument."""
+        _prove(run, self.argument, slot, self.name)
+
+
+@dataclass(frozen=True, eq=False)
+class PlaneBounds(Phase):
+    """Find the best plane of few dimensions, where that is all a network is, and prove it.
+
+    Parameters
+    ----------
+    argument : BoundArgument
+    """
+
+    argument: BoundArgument
+
+    name: ClassVar[str] = "planes"
+
+    @classmethod
+    def create(cls, run: Run[Any]) -> Self | None:
+        """Find the argument if it applies, and a choice by validation is not what decides."""
+        shape = run.problem.architecture
+        if not is_one_plane(shape) or shape.weights[0].integer or run.validation is not None:
+            return None
+        # Imported here, because it loads compiled code that other networks have no use for.
+        from bdnn.bounds.one_plane import OnePlane
+
+        argument = OnePlane(offer=lambda network: run.offer(network, cls.name))
+        is_worth_it = argument.applies(run.problem)
+        return cls(argument, share=run.schedule.planes) if is_worth_it else None
+
+    def execute(self, run: Run[Any], slot: Slot) -> None:
+        """Go through the planes."""
         _prove(run, self.argument, slot, self.name)
 
 
