@@ -177,8 +177,9 @@ def _best_of_three(vectors: Vectors, tried: Indices, floor: int, slot: Slot) -> 
     for first in range(0, len(tried), size):
         if slot.is_over():
             raise OutOfReachError("the time is over")
+        some = tried[first : first + size]
         with np.errstate(over="ignore"):  # on purpose, where nothing is compiled
-            value, j = _sweep_planes(vectors.rows, vectors.gains, tried[first : first + size], floor)
+            value, j = _sweep_planes(vectors.rows, vectors.gains, some, floor)
         if j >= 0:
             floor = value
             best = j
