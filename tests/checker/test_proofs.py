@@ -13,6 +13,7 @@ import pytest
 from bdnn.bounds.benders import Benders
 from bdnn.bounds.enumeration import Enumeration
 from bdnn.bounds.half_spaces import HalfSpaces
+from bdnn.bounds.listed.units import ListedUnits
 from bdnn.checker.claims import Deadline, OutOfTimeError
 from bdnn.checker.conflicts import hulls_meet
 from bdnn.checker.covering import tree_bound
@@ -37,6 +38,10 @@ CASES = [
     (Benders(), (2,), {}),
     (Benders(), (3,), {}),
     (Benders(), (3,), {"weights": "ternary"}),
+    (ListedUnits(), (), {"weights": "ternary"}),
+    (ListedUnits(), (2,), {"weights": "ternary"}),
+    (ListedUnits(), (3,), {"weights": "binary"}),
+    (ListedUnits(), (2,), {"weights": "int:2"}),
     (Enumeration(), (), {"weights": "int:2", "n_classes": 3}),
     (Enumeration(), (1,), {"weights": "ternary"}),
     (Enumeration(), (1,), {"weights": "binary", "n_classes": 3}),
@@ -92,7 +97,7 @@ CHANGES = [
 ]
 
 
-@pytest.mark.parametrize(("argument", "hidden", "options"), CASES[:6])
+@pytest.mark.parametrize(("argument", "hidden", "options"), CASES[:10])
 def test_no_forged_number_proves_more_than_the_truth(tmp_path, argument, hidden, options):
     """The bound is the least loss itself, so that whatever proves more is wrong."""
     draw = random.Random(0)

@@ -43,7 +43,7 @@ def certificate(
     """Write proofs about costs that are multiples of a step, rounded down; None without any."""
     if not proofs:
         return None
-    rank = _ranks(problem.inputs)
+    rank = ranks(problem.inputs)
     used: dict[tuple[tuple[int, ...], ...], int] = {}
     for proof in proofs:
         for row in _conflict_rows(proof):
@@ -64,7 +64,8 @@ def certificate(
     }
 
 
-def _ranks(inputs: FloatArray) -> list[int]:
+def ranks(inputs: FloatArray) -> list[int]:
+    """Places of inputs in their ascending order."""
     rank = np.empty(len(inputs), dtype=np.int64)
     rank[np.lexsort(inputs.T[::-1])] = np.arange(len(inputs))
     found: list[int] = rank.tolist()

@@ -17,6 +17,9 @@ from bdnn.bounds.listed.table import Indices, UnitTable
 from bdnn.bounds.rules import Rule, Units
 from bdnn.network.activation import BoolArray, FloatArray
 
+#: Inputs, sets of teams (one bit each) and multipliers in turn.
+Multipliers = tuple[int, ...]
+
 #: Cost of what no network can do.
 IMPOSSIBLE = 2**40
 
@@ -66,14 +69,15 @@ class Team:
 class Node:
     """Networks of one rule whose units have given values at some inputs.
 
-    ``level`` is the cost up to which ``vectors`` of the teams leave nothing out, and ``active``
-    tells which inputs mattered so far.
+    ``level`` is the cost up to which ``vectors`` of the teams leave nothing out, ``active`` tells
+    which inputs mattered so far, and a search knows the node by its ``number``.
     """
 
     rule: Rule
     teams: tuple[Team, ...]
     active: BoolArray
     level: int = -1
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,8 @@ class Outcome:
     """What is known of a node: a bound, and where to branch if that is not above the level.
 
     Without a bound above the level and without a place to branch, the node has a network of a cost
-    up to the level, or time ran out.
+    up to the level, or time ran out. The multipliers are those that prove the bound, or that tell
+    which vectors the teams keep.
     """
 
     bound: int
@@ -90,6 +95,7 @@ class Outcome:
     teams: tuple[Team, ...] = ()
     active: BoolArray | None = None
     is_attained: bool = False
+    multipliers: Multipliers = ()
 
 
 @dataclass(frozen=True)

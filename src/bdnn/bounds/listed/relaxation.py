@@ -23,13 +23,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bdnn.bounds.listed.node import IMPOSSIBLE, Node, Outcome, Rows, Task, Team
+from bdnn.bounds.listed.node import IMPOSSIBLE, Multipliers, Node, Outcome, Rows, Task, Team
 from bdnn.bounds.listed.table import Indices
 from bdnn.clock import Slot
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.solvers.growing import GrowingProgram
 
-_DENOMINATOR = 2**20
+#: Of multipliers.
+DENOMINATOR = 2**20
 _COLUMNS_PER_TEAM = 12
 _ROWS_AT_A_TIME = 60
 _MOST_ROUNDS = 60
@@ -148,10 +149,15 @@ class Relaxation:
         self.rows = Rows.write(task, node, self.state, level)
         self.slack = 0
         self.values: list[Indices] = []
+        # Of the best bound so far, and of the smallest slack.
+        self._proof: tuple[int, Multipliers] = (-1, ())
+        self._narrowing: Multipliers = ()
 
     def examine(self, slot: Slot) -> Outcome:
         """Look for a proof that the node costs more than the level until the slot is over."""
         outcome = self._examine(slot)
+        if outcome.team < 0:
+            outcome = replace(outcome, multipliers=self._proof[1])
         if self.level is not None and self.is_narrowed and outcome.bound > self.level:
             # What was left out beforehand costs more than this level, and maybe no more than that.
             return replace(outcome, bound=self.level + 1)
@@ -194,11 +200,11 @@ class Relaxation:
         rows = self.rows
         # Whatever the program proposes, these are integers in a range that leaves room for sums.
         safe = np.clip(np.nan_to_num(multipliers), 0.0, rows.most)
-        exact = np.rint(safe * _DENOMINATOR).astype(np.int64)
+        exact = np.rint(safe * DENOMINATOR).astype(np.int64)
         spent = np.zeros(len(self.costs), dtype=np.int64)
         np.add.at(spent, rows.input, rows.need * exact)
-        over = np.maximum(spent - self.costs * _DENOMINATOR, 0)
-        total = rows.fixed * _DENOMINATOR + int(spent.sum()) - int(over[rows.can_go].sum())
+        over = np.maximum(spent - self.costs * DENOMINATOR, 0)
+        total = rows.fixed * DENOMINATOR + int(spent.sum()) - int(over[rows.can_go].sum())
         values, table = [], self.task.table
         for number, domain in enumerate(self.domains):
             gains = np.zeros(len(self.costs), dtype=np.int64)
@@ -212,14 +218,23 @@ class Relaxation:
                     unit = table.pattern(domain.vectors[place], cuts[place])
                     self.columns[number].append(unit)
         # Costs are integers. Where giving up was ruled out, only the level is exceeded.
-        bound = -(-total // _DENOMINATOR)
-        if self.level is None:
-            return bound
-        slack = self.level * _DENOMINATOR - total
-        if not self.values or slack < self.slack:
-            self.slack, self.values = slack, values
-        whole = -(-(total - int(over[~rows.can_go].sum())) // _DENOMINATOR)
-        return max(min(bound, self.level + 1), whole)
+        bound = -(-total // DENOMINATOR)
+        if self.level is not None:
+            slack = self.level * DENOMINATOR - total
+            if not self.values or slack < self.slack:
+                self.slack, self.values, self._narrowing = slack, values, self._plain(exact)
+            whole = -(-(total - int(over[~rows.can_go].sum())) // DENOMINATOR)
+            bound = max(min(bound, self.level + 1), whole)
+        if bound > self._proof[0]:
+            self._proof = bound, self._plain(exact)
+        return bound
+
+    def _plain(self, multipliers: Indices) -> Multipliers:
+        """Multipliers that are not 0, for the record."""
+        used = np.flatnonzero(multipliers)
+        masks = self.rows.member[used] @ (1 << np.arange(len(self.size)))
+        table = np.column_stack([self.rows.input[used], masks, multipliers[used]])
+        return tuple(table.ravel().tolist())
 
     def _means(self, proposal: Proposal) -> FloatArray:
         pairs = zip(proposal.weights, self.columns, strict=True)
@@ -254,7 +269,7 @@ class Relaxation:
         active = np.zeros(len(wrong), dtype=bool)
         active[rows.input[proposal.multipliers > _TOLERANCE]] = True
         teams = tuple(self._successor(number, proposal) for number in range(len(means)))
-        return Outcome(proven, int(team), int(where), teams, active)
+        return Outcome(proven, int(team), int(where), teams, active, multipliers=self._narrowing)
 
     def _successor(self, number: int, proposal: Proposal) -> Team:
         """Keep weight vectors whose units can belong to a network within the level."""

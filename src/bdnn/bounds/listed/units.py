@@ -30,6 +30,7 @@ from bdnn.bounds.lattice import gains_of, mistakes_of
 from bdnn.bounds.listed import columns, table
 from bdnn.bounds.listed.elimination import is_error_certain
 from bdnn.bounds.listed.node import Node, Outcome, Task, Team
+from bdnn.bounds.listed.record import Place, Record
 from bdnn.bounds.listed.relaxation import Relaxation
 from bdnn.bounds.listed.table import UnitTable, is_listable
 from bdnn.bounds.rules import Rule, output_rules
@@ -89,10 +90,12 @@ class ListedUnits:
             return
         rules = output_rules(shape)
         search = UnitSearch(Task(units, wanted, costs), rules)
+        place = Place(problem, inputs, gains.step)
 
         def bound(level: int) -> Bound:
             value = problem.irreducible.value + 2 * gains.step * level
-            return Bound(value, f"list of all units, {search.n_nodes} nodes")
+            origin = f"list of all units, {search.n_nodes} nodes"
+            return Bound(value, origin, certificate=search.record.certificate(level, place))
 
         n_units, first = sum(shape.hidden), 0
         if n_units > _MOST_UNITS and _is_error_certain(
@@ -101,9 +104,10 @@ class ListedUnits:
             first = int(costs.min())
             yield bound(first)
         for level in search.levels(slot):
+            found = bound(level)
             if level > first:
-                yield bound(level)
-            if bound(level).value >= upper:
+                yield found
+            if found.value >= upper:
                 return
 
 
@@ -152,6 +156,7 @@ class UnitSearch:
         self._ticket = count()
         self._open: list[tuple[int, int, int, Node]] = []
         self.n_nodes = 0
+        self.record = Record()
         #: Whether some network costs no more than the bound.
         self.is_attained = False
         active = np.zeros(len(task.wanted), dtype=bool)
@@ -161,7 +166,7 @@ class UnitSearch:
                 Team(tuple(j for j, other in enumerate(rule.weights) if other == weight))
                 for weight in dict.fromkeys(rule.weights)
             ]
-            self._push(0, 0, Node(rule, tuple(teams), active))
+            self._push(0, 0, Node(rule, tuple(teams), active, number=self.record.root(rule)))
         self._fresh = len(self._open)
 
     @property
@@ -184,15 +189,16 @@ class UnitSearch:
                 yield best
 
     def _follow(self, node: Node, level: int, depth: int, outcome: Outcome, is_fresh: bool) -> None:
+        children = self.record.take(node.number, outcome)
         if outcome.team < 0 or outcome.active is None:
             self.is_attained = outcome.is_attained and not is_fresh and outcome.bound <= level
             self._push(max(level, outcome.bound), depth, node)
             return
         divided = outcome.teams[outcome.team]
         others = [team for k, team in enumerate(outcome.teams) if k != outcome.team]
-        for n_on in range(len(divided.units) + 1):
+        for n_on, number in enumerate(children):
             parts = _divide(divided, outcome.input, n_on)
-            child = Node(node.rule, (*others, *parts), outcome.active, level)
+            child = Node(node.rule, (*others, *parts), outcome.active, level, number)
             self._push(level, depth - 1, child)
 
     def _push(self, bound: int, depth: int, node: Node) -> None:
