@@ -14,6 +14,7 @@ from bdnn.bounds.benders import Benders
 from bdnn.bounds.enumeration import Enumeration
 from bdnn.bounds.half_spaces import HalfSpaces
 from bdnn.bounds.listed.units import ListedUnits
+from bdnn.bounds.one_plane import OnePlane
 from bdnn.checker.claims import Deadline, OutOfTimeError
 from bdnn.checker.conflicts import hulls_meet
 from bdnn.checker.covering import tree_bound
@@ -42,6 +43,9 @@ CASES = [
     (ListedUnits(), (2,), {"weights": "ternary"}),
     (ListedUnits(), (3,), {"weights": "binary"}),
     (ListedUnits(), (2,), {"weights": "int:2"}),
+    (OnePlane(), (), {"n_classes": 3}),
+    (OnePlane(), (1,), {}),
+    (OnePlane(), (1, 2), {"n_classes": 3}),
     (Enumeration(), (), {"weights": "int:2", "n_classes": 3}),
     (Enumeration(), (1,), {"weights": "ternary"}),
     (Enumeration(), (1,), {"weights": "binary", "n_classes": 3}),

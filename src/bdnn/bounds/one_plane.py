@@ -102,7 +102,7 @@ class OnePlane:
                 return
             planes.append(plane)
             value += gains.step * plane.cost
-        yield Bound(value, "all half-spaces")
+        yield Bound(value, "all half-spaces", certificate={"kind": "planes"})
         self._attain(problem, planes)
 
     def _attain(self, problem: Problem[OutputLoss], planes: list[Plane]) -> None:

@@ -17,11 +17,13 @@ from bdnn.checker.claims import Deadline, OutOfTimeError, shown
 from bdnn.checker.conflicts import conflict_bound
 from bdnn.checker.listed import units_bound
 from bdnn.checker.model import CheckedModel
+from bdnn.checker.planes import planes_bound
 
 _KINDS: dict[str, Callable[[CheckedModel, Masses, dict[str, Any], Deadline], Fraction]] = {
     "weights": weights_bound,
     "conflicts": conflict_bound,
     "units": units_bound,
+    "planes": planes_bound,
 }
 
 # Inputs times classes, whose costs are held in memory.
