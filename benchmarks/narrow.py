@@ -22,7 +22,7 @@ def fit(X, y, width: int, weights: str, method, options) -> tuple[object, float]
     model = bdnn.BDNNClassifier(
         hidden=(width,),
         weights=weights,
-        scale=options.scale,
+        inputs=bdnn.Inputs(scale=options.scale),
         method=method,
         limits=bdnn.Limits(seconds=options.seconds),
         random_state=options.seed,

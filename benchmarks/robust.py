@@ -113,7 +113,7 @@ def trained(name: str, weights: str, width: int, seconds: float) -> tuple[object
     model = bdnn.BDNNClassifier(
         hidden=(width,),
         weights=weights,
-        scale="minmax",
+        inputs=bdnn.Inputs(scale="minmax"),
         method="descent",
         limits=bdnn.Limits(seconds=seconds),
         random_state=0,

@@ -49,7 +49,7 @@ def network_cell(loss: str, settings: dict, name: str, split: int, defence: floa
     X, y, X_test, y_test = split_of(name, split)
     model = bdnn.BDNNClassifier(
         hidden=(options.width,),
-        scale="minmax",
+        inputs=bdnn.Inputs(scale="minmax"),
         validation_fraction=1 / 3,
         robust=bdnn.Robust(defence, loss=loss) if defence else None,
         limits=bdnn.Limits(seconds=options.seconds),

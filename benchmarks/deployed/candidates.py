@@ -40,12 +40,12 @@ def recipes(seconds: float, *, many: bool) -> Iterator[tuple[str, dict[str, Any]
         shape = "-".join(map(str, hidden)) or "none"
         settings = {
             "hidden": hidden,
-            "scale": scale,
+            "inputs": bdnn.Inputs(scale=scale),
             "weights": weights,
             "limits": bdnn.Limits(seconds=seconds),
         }
         yield f"{shape} {weights} {scale or 'raw'}", settings
-    plain = {"scale": None, "weights": "ternary"}
+    plain = {"inputs": bdnn.Inputs(scale=None), "weights": "ternary"}
     for units in (2, 3, 4, 5, 6):
         # Such a unit compares a feature with a number, as a node of a tree does.
         sparse = {

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bdnn import datasets
+    from bdnn.encoding import Inputs
     from bdnn.errors import BDNNError
     from bdnn.estimators import BDNNClassifier, BDNNRegressor, Robust, load, smallest_network
     from bdnn.network.activation import Activation
@@ -23,6 +24,7 @@ __all__ = [
     "BDNNClassifier",
     "BDNNError",
     "BDNNRegressor",
+    "Inputs",
     "Limits",
     "Network",
     "Robust",
@@ -39,6 +41,7 @@ _HOME = {
     "BDNNClassifier": "bdnn.estimators",
     "BDNNError": "bdnn.errors",
     "BDNNRegressor": "bdnn.estimators",
+    "Inputs": "bdnn.encoding",
     "Limits": "bdnn.training.limits",
     "Network": "bdnn.network.network",
     "Robust": "bdnn.estimators",

@@ -26,6 +26,9 @@ TEXT_CHARACTERS: Final = 4 * 2**20  # the numbers of a million rows
 
 # Tables.
 COLUMNS: Final = 10_000
+#: Texts of a column, and bits of all columns.
+CATEGORIES: Final = 4_096
+BITS: Final = 65_536
 ROW_CHARACTERS: Final = 4 * 2**20
 #: Squares of larger numbers overflow; no measurement needs them, and no model answers them.
 LARGEST_INPUT: Final = 1e100

@@ -27,7 +27,9 @@ def blobs(n_classes=2):
 def saved(tmp_path, n_classes=2, **options):
     X, y = blobs(n_classes)
     options = {"robust": Robust(0.12), "limits": Limits(seconds=3), **options}
-    model = bdnn.BDNNClassifier(hidden=(4,), scale="minmax", random_state=0, **options).fit(X, y)
+    model = bdnn.BDNNClassifier(
+        hidden=(4,), inputs=bdnn.Inputs(scale="minmax"), random_state=0, **options
+    ).fit(X, y)
     path = tmp_path / "model.json"
     model.save(path)
     return model, path, samples_of(read_model(path), X, y, None)

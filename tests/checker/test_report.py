@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from bdnn import BDNNClassifier, Limits
+from bdnn import BDNNClassifier, Inputs, Limits
 from bdnn.checker import Deadline, read_model
 from bdnn.errors import BDNNError, ModelFileError
 from bdnn.model_file import read_model as load_record
@@ -161,8 +161,13 @@ def test_file_without_certificate(model, tmp_path):
         {"class_weight": "balanced"},
         {"class_weight": {"no": 0.3, "yes": 1.7}, "hidden": ()},
         {"validation_fraction": 0.3, "method": "descent"},
-        {"scale": None, "ties": "first", "thresholds": "layer"},
-        {"scale": "minmax", "thresholds": "zero", "weights": "int:3", "method": "descent"},
+        {"inputs": Inputs(scale=None), "ties": "first", "thresholds": "layer"},
+        {
+            "inputs": Inputs(scale="minmax"),
+            "thresholds": "zero",
+            "weights": "int:3",
+            "method": "descent",
+        },
     ],
     ids=str,
 )

@@ -9,7 +9,7 @@ import pytest
 from bdnn import limits
 from bdnn.checker import read_csv, read_model
 from bdnn.datasets import Samples, read_table
-from bdnn.encoding import Encoder
+from bdnn.encoding import Encoder, Inputs
 from bdnn.errors import DataError, ModelFileError
 from bdnn.model_file import ModelRecord, write_model
 from bdnn.network.architecture import WeightSet
@@ -31,13 +31,19 @@ TABLES = {
 
 def model_for(samples, path):
     classes = tuple(sorted(set(samples.y.tolist())))
+    encoder = Encoder.learn(
+        samples.X,
+        samples.encoder.columns,
+        Inputs("both", "minmax", unknown="error"),
+        weights=TERNARY,
+        header=samples.encoder.header,
+    )
     trained = make_model(
         np.random.default_rng(0),
-        n_features=samples.X.shape[1],
+        n_features=encoder.n_inputs,
         n_outputs=len(classes),
         classes=classes,
     )
-    encoder = Encoder.fit(samples.X, "minmax", weights=TERNARY, unscaled=samples.encoder)
     target = {"name": samples.target, "place": samples.target_place}
     write_model(ModelRecord(replace(trained, encoder=encoder), extra={"target": target}), path)
     return read_model(path), classes
@@ -50,13 +56,11 @@ def test_same_samples_as_the_package(tmp_path, name, zipped):
     data = TABLES[name].encode()
     path.write_bytes(gzip.compress(data) if zipped else data)
     target = "kind" if name == "semicolons" else None
-    theirs = Samples.from_table(read_table(path), target, missing="mean")
+    theirs = Samples.from_table(read_table(path), target)
     model, classes = model_for(theirs, tmp_path / "model.json")
     mine = read_csv(model, path)
-    assert [list(row) for row in mine.rows()] == theirs.X.tolist()
-    assert mine.names == (
-        None if name == "tabs without header" else list(theirs.encoder.feature_names)
-    )
+    np.testing.assert_array_equal([list(row) for row in mine.rows()], theirs.X)
+    assert mine.names == (None if name == "tabs without header" else list(theirs.encoder.names))
     assert [classes[i] for i in mine.classes] == theirs.y.tolist()
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bdnn import BDNNClassifier, Limits
+from bdnn import BDNNClassifier, Inputs, Limits
 from bdnn.constraints import (
     DemographicParity,
     EqualOpportunity,
@@ -24,7 +24,7 @@ Y = np.array(["no", "yes", "yes", "no", "yes"])
 
 def fit(**options):
     rows = {key: options.pop(key) for key in ("must", "groups", "radius") if key in options}
-    options = {"hidden": (2,), "random_state": 0, "scale": None} | options
+    options = {"hidden": (2,), "random_state": 0, "inputs": Inputs(scale=None)} | options
     return BDNNClassifier(**options).fit(X, Y, feature_names=("a", "b"), **rows)
 
 

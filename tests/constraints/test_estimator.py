@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from bdnn import BDNNClassifier, Limits, Robust, load
+from bdnn import BDNNClassifier, Inputs, Limits, Robust, load
 from bdnn.constraints import (
     DemographicParity,
     FixedWeight,
@@ -51,9 +51,9 @@ def test_groups_of_samples_survive_merging_and_scaling():
 
 
 def test_rows_that_must_be_right():
-    wrong = fit(limits=Limits(gap=0.9), scale="standard").predict(X) != Y
+    wrong = fit(limits=Limits(gap=0.9), inputs=Inputs(scale="standard")).predict(X) != Y
     odd = wrong & (np.cumsum(wrong) == 1)
-    model = fit(must=odd, limits=Limits(gap=0.9), scale="standard")
+    model = fit(must=odd, limits=Limits(gap=0.9), inputs=Inputs(scale="standard"))
     assert (model.predict(X[odd]) == Y[odd]).all()
 
 
@@ -182,7 +182,11 @@ def test_a_wrong_objective_is_found(saved, tmp_path):
 
 @pytest.mark.parametrize("solver", [s for s in available_solvers() if s != "gurobi"])
 def test_robust_training_keeps_constraints(solver):
-    options = {"robust": Robust(0.25, loss="pattern"), "hidden": (1,), "scale": "minmax"}
+    options = {
+        "robust": Robust(0.25, loss="pattern"),
+        "hidden": (1,),
+        "inputs": Inputs(scale="minmax"),
+    }
     sparse = Sparsity(per_unit=1, features=1)
     model = fit(solver=solver, constraints=[sparse, Monotone("a")], **options)
     free = fit(solver=solver, **options)
@@ -201,7 +205,7 @@ def test_robust_training_beside_a_linear_program_by_hand():
     model = fit(
         robust=Robust(0.15, loss="pattern"),
         hidden=(1,),
-        scale="minmax",
+        inputs=Inputs(scale="minmax"),
         constraints=[Sparsity(features=1)],
     )
     scaled, yes = model.encoder_.transform(X), Y == "yes"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bdnn import BDNNClassifier, Limits, Robust
+from bdnn import BDNNClassifier, Inputs, Limits, Robust
 from bdnn.constraints import (
     DemographicParity,
     FixedWeight,
@@ -84,7 +84,7 @@ METHODS = {
 
 def fit(method, *, must=None, groups=None, **options):
     options = {"hidden": (2,), "weights": "ternary", "limits": Limits(seconds=20.0), **options}
-    model = BDNNClassifier(method=method, random_state=0, scale=None, **options)
+    model = BDNNClassifier(method=method, random_state=0, inputs=Inputs(scale=None), **options)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit(X, Y, must=must, groups=groups)

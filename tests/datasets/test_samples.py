@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from bdnn import datasets
 from bdnn.datasets import Samples
 from bdnn.datasets.samples import read_labels, split_holdout
+from bdnn.encoding import Inputs
 from bdnn.errors import DataError, ModelError
 from tests.datasets.reading import table
 
@@ -34,18 +35,26 @@ def test_labels_as_texts_on_request():
 
 
 def test_notes():
-    samples = Samples.from_table(table("a,c,y\n1,x,0\n,z,1\n3,x,1\n"), missing="mean")
+    samples = Samples.from_table(table("a,c,y\n1,x,0\n,z,1\n3,x,1\n"))
     assert samples.notes == (
-        "column 'c' is text and one-hot encoded as 'c=x', 'c=z'",
-        "filled 1 missing values of column 'a' with 2.0",
+        "column 'c' is text: 'x', 'z'",
+        "column 'a' has no value in 1 rows",
     )
+    np.testing.assert_array_equal(samples.X, [[1, 0], [np.nan, 1], [3, 0]])
+
+
+def test_columns_to_drop():
+    read = table("a,c,y\n1,x,0\n2,z,1\n3,x,1\n")
+    assert Samples.from_table(read, None, Inputs(drop=["c"])).encoder.names == ("a",)
+    data = datasets.load("iris")
+    assert Samples.from_dataset(data, Inputs(drop=[0])).X.tolist() == data.X[:, 1:].tolist()
 
 
 def test_built_in():
     data = datasets.load("iris")
     samples = Samples.from_dataset(data)
-    assert samples.X is data.X
-    assert samples.encoder.feature_names == data.feature_names
+    assert samples.X.tolist() == data.X.tolist()
+    assert samples.encoder.names == data.feature_names
     assert samples.target == "species"
 
 

@@ -85,9 +85,8 @@ def test_a_constant_feature_does_not_decide_about_the_common_factor():
     assert 0.5 <= factor[1] * 1e-79 <= 2
 
 
-def test_auto_needs_labels():
-    with pytest.raises(ModelError, match="'standard', 'common', 'minmax' or None, got 'auto'"):
-        fit([[1.0], [2.0]], "auto")
+def test_auto_is_standard_without_labels():
+    assert fit([[1.0], [2.0]], "auto").scale == "standard"
 
 
 @pytest.mark.parametrize("n_samples", [1, 2, 6, 3000])

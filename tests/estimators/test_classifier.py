@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import bdnn
-from bdnn import BDNNClassifier, Limits, Robust
+from bdnn import BDNNClassifier, Inputs, Limits, Robust
 from bdnn.errors import BDNNError, DataError, ModelError, ModelFileError, SolverNotAvailableError
 from bdnn.model_file import read_model, write_model
 from bdnn.solvers.cpsat import CpSat
@@ -127,7 +127,7 @@ def test_pickle():
 
 def test_grid_search_and_pipeline():
     X, y = blobs()
-    pipeline = make_pipeline(StandardScaler(), small(scale=None))
+    pipeline = make_pipeline(StandardScaler(), small(inputs=bdnn.Inputs(scale=None)))
     grid = {"bdnnclassifier__hidden": [(1,), (2,)], "bdnnclassifier__weights": ["ternary", "int:2"]}
     search = GridSearchCV(pipeline, grid, cv=2, error_score="raise").fit(X, y)
     assert search.best_score_ == 1.0
@@ -201,8 +201,10 @@ def test_a_weight_counts_like_repetition(scale):
     X, y = blobs(n_samples=10)
     X = np.rint(4 * X) / 4
     weight = np.array([1, 2, 3, 0, 1, 1, 2, 0, 1, 1])
-    weighted = small(scale=scale).fit(X, y, weight)
-    repeated = small(scale=scale).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    weighted = small(inputs=bdnn.Inputs(scale=scale)).fit(X, y, weight)
+    repeated = small(inputs=bdnn.Inputs(scale=scale)).fit(
+        np.repeat(X, weight, axis=0), np.repeat(y, weight)
+    )
     assert weighted.result_.loss == repeated.result_.loss
     assert weighted.network_ == repeated.network_
 
@@ -371,7 +373,8 @@ BAD_OPTIONS = [
     {"ties": "last"},
     *({"method": value} for value in ("magic", None, Exact)),
     *({"solver": value} for value in ("cplex", None, 3)),
-    *({"scale": value} for value in ("robust", True)),
+    *({"inputs": value} for value in ("numbers", None, 3, Inputs)),
+    *({"inputs": Inputs(scale=value)} for value in ("robust", True)),
     *({"limits": value} for value in (60, "60", Limits)),
     *({"robust": value} for value in (0.1, "linf")),
     *({"start": value} for value in ("model.json", 3)),

@@ -27,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from bdnn import BDNNClassifier, Limits
+from bdnn import BDNNClassifier, Inputs, Limits
 
 FOLDS = StratifiedKFold(2)
 
@@ -70,7 +70,9 @@ META = {
     "calibration": lambda: CalibratedClassifierCV(small(), cv=2),
     "isotonic calibration": lambda: CalibratedClassifierCV(small(), cv=2, method="isotonic"),
     "grid search": lambda: GridSearchCV(small(), {"hidden": [(2,), (3,)]}, cv=FOLDS),
-    "pipeline": lambda: make_pipeline(MinMaxScaler(), SelectKBest(k=2), small(scale=None)),
+    "pipeline": lambda: make_pipeline(
+        MinMaxScaler(), SelectKBest(k=2), small(inputs=Inputs(scale=None))
+    ),
 }
 
 

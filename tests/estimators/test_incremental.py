@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import bdnn
-from bdnn import BDNNClassifier, Limits, Robust
+from bdnn import BDNNClassifier, Inputs, Limits, Robust
 from bdnn.network.architecture import Architecture
 from bdnn.problem.losses.output import classification
 from tests.oracle import smallest_loss
@@ -25,7 +25,7 @@ def tables(n_samples=12, seed=0, n_classes=2):
 
 
 def small(**options):
-    defaults = {"hidden": (1,), "method": "exact", "scale": None, "random_state": 0}
+    defaults = {"hidden": (1,), "method": "exact", "inputs": Inputs(scale=None), "random_state": 0}
     return BDNNClassifier(**{**defaults, "limits": Limits(seconds=120.0), **options})
 
 
@@ -107,7 +107,7 @@ def test_a_validation_share_is_kept_of_the_new_samples_too():
 
 def test_the_scaler_stays_that_of_the_first_samples():
     X, y = tables()
-    model = small(scale="standard").fit(X[:6], y[:6])
+    model = small(inputs=Inputs(scale="standard")).fit(X[:6], y[:6])
     scaler = model.encoder_
     model.extend(100 * X[6:], y[6:])
     assert model.encoder_ is scaler
@@ -168,7 +168,7 @@ REFUSED = {
     "length": ({}, lambda X, y: (X, y[:1]), "inconsistent"),
     "weights": ({}, lambda X, y: (X, y, [1.0, -1.0]), "sample_weight"),
     "width": ({"hidden": (2,)}, lambda X, y: (X, y), "keeps the network"),
-    "scale": ({"scale": "minmax"}, lambda X, y: (X, y), "scale"),
+    "scale": ({"inputs": Inputs(scale="minmax")}, lambda X, y: (X, y), "scale"),
 }
 
 
@@ -187,7 +187,7 @@ def test_what_cannot_be_added_is_refused_and_nothing_is_lost(options, arguments,
 @pytest.mark.parametrize(("scale", "is_kept"), [("standard", True), ("minmax", False)])
 def test_a_chosen_scale_is_extended_where_it_could_have_been_chosen(scale, is_kept):
     X, y = tables()
-    model = small(scale=scale).fit(X[:6], y[:6]).set_params(scale="auto")
+    model = small(inputs=Inputs(scale=scale)).fit(X[:6], y[:6]).set_params(inputs="auto")
     if is_kept:
         assert model.extend(X[6:8], y[6:8]).encoder_.scale == scale
         return

@@ -234,7 +234,9 @@ def test_what_is_about_classes_refuses_a_regressor():
 
 
 def test_rules_give_the_same_numbers():
-    model = make(method="descent", hidden=(1,), smoothing=0, ridge=0, scale=None).fit(X, Y)
+    model = make(
+        method="descent", hidden=(1,), smoothing=0, ridge=0, inputs=bdnn.Inputs(scale=None)
+    ).fit(X, Y)
     text = model.rules()
     last = text.splitlines()[-1]
     assert last.startswith("value = ")

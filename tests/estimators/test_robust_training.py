@@ -27,7 +27,9 @@ def data():
 
 def model(**options):
     options = {"limits": Limits(seconds=20), **options}
-    return bdnn.BDNNClassifier(**{"hidden": (4,), "scale": "minmax", "random_state": 0, **options})
+    return bdnn.BDNNClassifier(
+        **{"hidden": (4,), "inputs": bdnn.Inputs(scale="minmax"), "random_state": 0, **options}
+    )
 
 
 @pytest.mark.parametrize("norm", ["linf", "l1", "l2"])

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bdnn.encoding import Encoder
+from bdnn.encoding import Encoder, Inputs
 from bdnn.model import Model, TargetScaler
 from bdnn.network.activation import Activation
 from bdnn.network.architecture import Architecture
@@ -45,7 +45,13 @@ def make_model(
     X = rng.integers(0, 10, (50, n_features)).astype(float)
     X = X if whole else np.round(rng.normal(3, 2, (50, n_features)), 1)
     plain = Encoder.of_features(n_features, names)
-    scaler = Encoder.fit(X, scale, weights=shape.weights[0], unscaled=plain)
+    scaler = Encoder.learn(
+        X,
+        plain.columns,
+        Inputs(scale=scale),
+        weights=shape.weights[0],
+        header=plain.header,
+    )
     values = scaler.transform(X)
     matrices, limits = [], []
     for k, (inputs, units, kind) in enumerate(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bdnn import BDNNClassifier, Limits, Robust
+from bdnn import BDNNClassifier, Inputs, Limits, Robust
 from bdnn.constraints import Forbid, Monotone, Regularizer, Sparsity
 from bdnn.datasets import Samples, read_table
 
@@ -41,10 +41,10 @@ _OTHERS = [
 # Options, weights of samples, and what else is promised.
 RECIPES = {
     "exact": ({"hidden": (1,), "method": "exact"}, None, _OTHERS),
-    "two units": ({"hidden": (2,), "scale": "minmax"}, None, _RADII),
+    "two units": ({"hidden": (2,), "inputs": Inputs(scale="minmax")}, None, _RADII),
     "continuous": ({"hidden": (2,), "weights": "continuous"}, None, _RADII),
     "levels": ({"hidden": (2,), "activation": "ternary"}, None, _RADII),
-    "two layers": ({"hidden": (2, 2), "ties": "first", "scale": None}, None, _RADII),
+    "two layers": ({"hidden": (2, 2), "ties": "first", "inputs": Inputs(scale=None)}, None, _RADII),
     "balanced": ({"hidden": (1,), "class_weight": "balanced"}, None, _OTHERS),
     "class weights": ({"hidden": (), "class_weight": {"no": 0.3, "yes": 2}}, None, _OTHERS),
     "sample weights": ({"hidden": (1,)}, 10.0 ** _RNG.integers(-6, 6, 30), _OTHERS),

@@ -13,7 +13,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 
-from bdnn import BDNNClassifier, Limits, Robust
+from bdnn import BDNNClassifier, Inputs, Limits, Robust
 from bdnn.constraints import Monotone, Regularizer, Sparsity
 from bdnn.errors import BDNNError, InfeasibleError, NoSolutionError, UnsupportedFeatureError
 from bdnn.problem.losses.output import classification
@@ -180,7 +180,12 @@ CASES = list(covering(OPTIONS, lambda case: refusal(case) or takes_long(case)))
 
 
 def fitted(case, solver):
-    options = {"scale": None, "limits": Limits(seconds=100.0), "random_state": 0, "solver": solver}
+    options = {
+        "inputs": Inputs(scale=None),
+        "limits": Limits(seconds=100.0),
+        "random_state": 0,
+        "solver": solver,
+    }
     for name, value in case.items():
         options |= OPTIONS[name][value]
     n_classes, in_parts = options.pop("n_classes", 2), options.pop("in_parts", False)

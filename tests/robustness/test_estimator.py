@@ -22,7 +22,7 @@ def model(request):
     return bdnn.BDNNClassifier(
         hidden=(4,),
         weights=request.param or "ternary",
-        scale="minmax" if request.param else None,
+        inputs=bdnn.Inputs(scale="minmax" if request.param else None),
         method="descent",
         limits=Limits(seconds=200, loss=30),
         random_state=0,

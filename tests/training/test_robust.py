@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import bdnn
-from bdnn import BDNNClassifier, Limits
+from bdnn import BDNNClassifier, Inputs, Limits
 from bdnn.errors import DataError, ModelError, NoSolutionError, UnsupportedFeatureError
 from bdnn.mip import Robust
 from bdnn.network.activation import FloatArray
@@ -241,7 +241,7 @@ def test_through_the_estimator(method, norm):
     radius = np.where(np.arange(40) < 20, 0.02, 0.08)
     model = BDNNClassifier(
         hidden=(3,),
-        scale="minmax",
+        inputs=Inputs(scale="minmax"),
         method=method,
         robust=bdnn.Robust(norm=norm, loss="pattern"),
         limits=Limits(seconds=2),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bdnn import BDNNClassifier, Limits
+from bdnn import BDNNClassifier, Inputs, Limits
 
 LINE = [[0.0], [1.0], [2.0], [3.0]]
 
@@ -22,7 +22,7 @@ def test_a_light_sample_is_no_rounding(class_weight, sample_weight):
 
 @pytest.mark.parametrize("X", [1.7e12 + np.arange(6) * 60000.0, np.arange(6) * 5e-324])
 def test_a_margin_that_the_data_do_not_have_is_said(X):
-    model = BDNNClassifier(hidden=(1,), method="exact", scale=None, random_state=0)
+    model = BDNNClassifier(hidden=(1,), method="exact", inputs=Inputs(scale=None), random_state=0)
     result = model.fit(X[:, None], [0, 0, 0, 1, 1, 1]).result_
     # The classes are apart, so that a loss of 0 exists.
     assert result.loss == 0.0 or result.status != "optimal"
@@ -38,6 +38,10 @@ def test_inputs_of_all_magnitudes_end_in_time():
         [2e-61, -1e-94, -1e-55, -5e-25],
     ]
     model = BDNNClassifier(
-        hidden=(1,), weights="continuous", scale=None, limits=Limits(seconds=2.0), random_state=0
+        hidden=(1,),
+        weights="continuous",
+        inputs=Inputs(scale=None),
+        limits=Limits(seconds=2.0),
+        random_state=0,
     )
     assert model.fit(X, [0, 2, 1]).result_.loss <= 4.0

@@ -44,7 +44,7 @@ def smallest_loss(model: CheckedModel, masses: Masses, deadline: Deadline) -> Fr
         raise TooLargeError("units of other values than 0 and 1 are not enumerated")
     if any(set_complaint(layer, model.threshold_kind) for layer in model.layers):
         raise TooLargeError("the network is none of its architecture")
-    layout = struct.Struct(f"<{model.n_features}d")
+    layout = struct.Struct(f"<{model.encoder.n_inputs}d")
     points = [[Fraction(value) for value in layout.unpack(x)] for x in masses.points]
     below = max((value.denominator for x in points for value in x), default=1)
     inputs = tuple(tuple(int(value * below) for value in x) for x in points)

@@ -86,12 +86,12 @@ def evaluate(
     model: Classifier, rows: Iterable[Row], deadline: Deadline | None = None
 ) -> Evaluation:
     """Evaluate a network on raw rows."""
-    network, layout = Evaluator(model), struct.Struct(f"<{model.n_features}d")
+    network, layout = Evaluator(model), struct.Struct(f"<{model.encoder.n_inputs}d")
     found = Evaluation()
     known: dict[Point, int] = {}
     patterns: dict[tuple[int, ...], tuple[int, ...]] = {}
     for row in rows:
-        inputs = scaled(model, row)
+        inputs = model.encoder.encode(row)
         point = layout.pack(*(value + 0.0 for value in inputs))
         number = known.setdefault(point, len(known))
         found.numbers.append(number)
@@ -108,27 +108,14 @@ def evaluate(
     return found
 
 
-def scaled(model: Classifier, row: Sequence[float]) -> Row:
-    """Scale a row, in double arithmetic as the format defines it."""
-    if not model.step:
-        return tuple(row)
-    return tuple(scaled_feature(model, j, value) for j, value in enumerate(row))
-
-
-def scaled_feature(model: Classifier, j: int, value: float) -> float:
-    """Scale one feature."""
-    number = (value - model.shift[j]) * model.factor[j]
-    number = min(max(number, -_LIMIT), _LIMIT)
-    # The step is a power of two, so that nothing but `round` rounds.
-    return round(number / model.step) * model.step
-
-
 class Evaluator:
     """A network with what is known of its sums."""
 
     def __init__(self, model: Classifier) -> None:
         self._ties = model.ties
-        size, step = _LIMIT, model.step
+        encoder = model.encoder
+        # Bits are multiples of every step.
+        size, step = (_LIMIT, encoder.step) if encoder.numbers else (1.0, 1.0)
         self._layers = []
         for layer in model.layers:
             self._layers.append(_Sums(layer, size, step))

@@ -20,8 +20,9 @@ from typing import Any, Literal
 
 from bdnn import limits
 from bdnn.checker.claims import Deadline
-from bdnn.checker.evaluation import Evaluator, scaled, scaled_feature
+from bdnn.checker.evaluation import Evaluator
 from bdnn.checker.intervals import BoxNetwork
+from bdnn.checker.layers import Number
 from bdnn.checker.model import Classifier
 from bdnn.checker.samples import Row
 
@@ -69,12 +70,12 @@ class Guarantee:
     """The question whether a class holds in the balls around inputs."""
 
     def __init__(self, model: Classifier, ball: Ball, domain: Domain | None = None) -> None:
-        n = model.n_features
+        n, self.encoder = model.n_features, model.encoder
         anything = Domain([-math.inf] * n, [math.inf] * n, [False] * n, [False] * n)
         self.model, self.ball = model, ball
         self.domain = anything if domain is None else domain
         self.network, self.boxes = Evaluator(model), BoxNetwork(model)
-        factor = [abs(Fraction(f)) for f in model.factor]
+        factor = [abs(Fraction(f)) for f in self.encoder.factor]
         self.weight = factor if ball.units == "scaled" else [Fraction(1)] * n
         self._reach = [ball.radius / weight for weight in self.weight]
 
@@ -88,6 +89,8 @@ class Guarantee:
         """
         if not self.ball.closed and not self.ball.radius:
             return True
+        if not self.encoder.is_plain:
+            return proof is None and self._holds_in_box(row, label)
         return _Around(self, row).is_closed(self.reach(row), label, proof)
 
     def counter_example(self, row: Row, label: int, deadline: Deadline | None = None) -> Row | None:
@@ -98,12 +101,28 @@ class Guarantee:
             lengths = [
                 abs(Fraction(a) - Fraction(b)) * weight
                 for a, b, weight in zip(corner, row, self.weight, strict=True)
+                if b == b  # a missing value stays missing
             ]
             if self.ball.holds(lengths):
-                answer = self.network.answer(scaled(self.model, corner))
+                answer = self.network.answer(self.encoder.encode(corner))
                 if answer.winner != label:
                     return corner
         return None
+
+    def _holds_in_box(self, row: Row, label: int) -> bool:
+        """Tell whether the class is certain where every column takes what it can on its own.
+
+        Every input grows with its column or does not move, so that the ends of the column are
+        those of the input.
+        """
+        ends = self.ends(row)
+        low = self.encoder.encode([least for least, _ in ends])
+        high = self.encoder.encode([most for _, most in ends])
+        exact = [(Fraction(a), Fraction(b)) for a, b in zip(low, high, strict=True)]
+        unit = Fraction(1, max(end.denominator for pair in exact for end in pair))
+        return self.boxes.is_certain(
+            [(int(a / unit), int(b / unit)) for a, b in exact], unit, label
+        )
 
     def reach(self, row: Row) -> Coordinates:
         """Coordinates that features can have in the ball, each on its own."""
@@ -118,17 +137,17 @@ class Guarantee:
         if self.domain.integer[j]:
             return Fraction(value)
         seen = Fraction(self.seen(j, value))
-        return seen / Fraction(self.model.step) if self.model.step else seen
+        return seen / Fraction(self.encoder.step) if self.encoder.step else seen
 
     def seen(self, j: int, value: float) -> float:
-        """What the network sees of a raw value."""
-        return scaled_feature(self.model, j, value) if self.model.step else value
+        """What the network sees of a raw value of a column that is one number."""
+        return self.encoder.scaled(self.encoder.numbers[j], value)
 
     def ends(self, row: Row) -> list[tuple[float, float]]:
         """Smallest and largest double of every feature."""
         ends = []
         for j, (x, reach) in enumerate(zip(row, self._reach, strict=True)):
-            if self.domain.fixed[j]:
+            if self.domain.fixed[j] or x != x or self.encoder.columns[j].kind == "category":
                 ends.append((x, x))
                 continue
             whole = bool(self.domain.integer[j])
@@ -149,7 +168,7 @@ class Guarantee:
                 for end in pair:
                     yield (*row[:j], end, *row[j + 1 :])
             return
-        lines = [list(map(Fraction, line)) for line in self.model.layers[0].weights]
+        lines = [self._slopes(line) for line in self.model.layers[0].weights]
         if len(self.model.layers) == 1:
             own = lines[label]
             lines += [[a - b for a, b in zip(line, own, strict=True)] for line in lines]
@@ -157,26 +176,34 @@ class Guarantee:
             yield tuple(high if w > 0 else low for w, (low, high) in zip(line, ends, strict=True))
             yield tuple(low if w > 0 else high for w, (low, high) in zip(line, ends, strict=True))
 
+    def _slopes(self, weights: Sequence[Number]) -> list[Fraction]:
+        """What the weights of a unit say of every column, all of its inputs together."""
+        found = [Fraction(0)] * self.model.n_features
+        for weight, part in zip(weights, self.encoder.parts, strict=True):
+            found[part.column] += Fraction(weight)
+        return found
+
 
 class _Around:
     """One input and what surrounds it."""
 
     def __init__(self, guarantee: Guarantee, row: Row) -> None:
-        model = guarantee.model
-        self._guarantee, self.model = guarantee, model
+        encoder = guarantee.encoder
+        self._guarantee, self.step = guarantee, encoder.step
         self.ball, self.domain = guarantee.ball, guarantee.domain
         self.weight = guarantee.weight
         self._raw = [Fraction(x) for x in row]
         self._current = [guarantee.coordinate(j, x) for j, x in enumerate(row)]
         self._centre = self._raw
-        if model.step:
+        if encoder.step:
             exact = (
-                (x - Fraction(b)) * Fraction(f)
-                for x, b, f in zip(self._raw, model.shift, model.factor, strict=True)
+                (x - Fraction(number.shift)) * Fraction(number.factor)
+                for x, number in zip(self._raw, encoder.numbers, strict=True)
             )
             self._centre = [max(-_LARGEST_SCALED, min(_LARGEST_SCALED, s)) for s in exact]
         # How far a scaled input moves when its raw feature moves by a radius of 1.
-        self._unit = [abs(Fraction(f)) / w for f, w in zip(model.factor, self.weight, strict=True)]
+        factors = zip(encoder.factor, self.weight, strict=True)
+        self._unit = [abs(Fraction(f)) / w for f, w in factors]
 
     def is_closed(self, box: Coordinates, label: int, proof: Any) -> bool:
         """Whether a box holds no counter-example, by its halves where it has been halved."""
@@ -187,7 +214,7 @@ class _Around:
         feature, cut, left, right = proof
         low, high = box[feature]
         cut = Fraction(cut)
-        apart = bool(self.domain.integer[feature]) or self.model.step > 0
+        apart = bool(self.domain.integer[feature]) or self.step > 0
         if apart and cut.denominator != 1:
             return False
         halves = ((low, min(high, cut)), (max(low, cut + 1 if apart else cut), high))
@@ -198,7 +225,7 @@ class _Around:
 
     def _is_far(self, box: Coordinates) -> bool:
         """Whether even the nearest point of the box is outside the ball."""
-        step = Fraction(self.model.step)
+        step = Fraction(self.step)
         moves = []
         for j, (low, high) in enumerate(box):
             nearest = max(low, min(high, self._current[j]))
@@ -220,7 +247,7 @@ class _Around:
         )
 
     def _is_certain(self, box: Coordinates, label: int) -> bool:
-        unit = Fraction(self.model.step)
+        unit = Fraction(self.step)
         seen = box
         if any(self.domain.integer) or not unit:
             exact = [(low * (unit or 1), high * (unit or 1)) for low, high in box]
@@ -237,7 +264,7 @@ class _Around:
     def _sum_bounds(self, weights: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
         """Bounds of a weighted sum within the ball of the norm, by its dual."""
         middle = sum((w * s for w, s in zip(weights, self._centre, strict=True)), Fraction(0))
-        half = Fraction(self.model.step) / 2
+        half = Fraction(self.step) / 2
         loose = sum(
             (
                 abs(w) * (half + _SCALING_ERROR * abs(s))

@@ -64,10 +64,11 @@ class Known:
         return list(rows)
 
     def feature(self, wanted: Any) -> int:
-        """Place of a feature that is given by its place, or by the name that DATA have for it."""
+        """Place of a column that is given by its place, or by the name that DATA have for it."""
         if not isinstance(wanted, str):
-            j = place(wanted)
-            require(j < self.model.n_features, f"there is no feature {j}")
+            j, encoder = place(wanted), self.model.encoder
+            n_places = len(encoder.numbers if encoder.of_features else encoder.columns)
+            require(j < n_places, f"there is no feature {j}")
             return j
         if self.samples is None or self.samples.names is None:
             raise PromiseError("claimed", f"{shown(wanted)} is no name that the given data tell")
@@ -80,7 +81,7 @@ class Known:
         return j
 
     def name(self, j: int) -> str:
-        """Write a feature as the data call it."""
+        """Write a column as the data call it."""
         names = None if self.samples is None else self.samples.names
         return f"feature {j}" if names is None else shown(names[j])
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 
 from bdnn import limits
 from bdnn.checker.claims import key_of
+from bdnn.checker.encoder import Encoder, parse_encoder
 from bdnn.checker.files import parse_json, read_bytes
 from bdnn.checker.layers import Layer, Number, parse_activation
 from bdnn.checker.upgrade import upgrade
@@ -26,34 +26,18 @@ class Classifier:
     ----------
     layers : list of Layer
     ties : {"score", "first"}
-    shift, factor : list of float
-    step : float
-        Grid of the scaled inputs, a power of two; 0 for features that are taken as they are.
+    encoder : Encoder
+        From codes of raw columns to inputs.
     """
 
     layers: list[Layer]
     ties: str
-    shift: list[float]
-    factor: list[float]
-    step: float
+    encoder: Encoder
 
     @property
     def n_features(self) -> int:
-        """Number of inputs."""
-        return len(self.shift)
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of the table that a model was trained on; texts have one feature each."""
-
-    name: str
-    values: list[str]
-    fill: str | Number | None
-
-    def features(self, name: str) -> list[str]:
-        """Names of the features that this column gives, if DATA call it so."""
-        return [f"{name}={value}" for value in self.values] or [name]
+        """Number of raw columns."""
+        return len(self.encoder.columns)
 
 
 @dataclass(frozen=True)
@@ -62,9 +46,6 @@ class CheckedModel(Classifier):
 
     Attributes
     ----------
-    columns : list of Column
-    header : bool
-        Whether the columns have names of their own.
     threshold_kind : str
     classes : list
     content : dict
@@ -72,8 +53,6 @@ class CheckedModel(Classifier):
     checksum_holds : bool
     """
 
-    columns: list[Column]
-    header: bool
     threshold_kind: str
     classes: list[Any]
     content: dict[str, Any]
@@ -81,10 +60,9 @@ class CheckedModel(Classifier):
 
     @property
     def names(self) -> list[str] | None:
-        """Names of the features, None where they have none."""
-        if not self.header:
-            return None
-        return [name for column in self.columns for name in column.features(column.name)]
+        """Names of what the file describes, None where the columns have none."""
+        encoder = self.encoder
+        return encoder.names([c.name for c in encoder.columns]) if encoder.header else None
 
     @property
     def hidden(self) -> list[int]:
@@ -145,7 +123,7 @@ def read_model(path: Path) -> CheckedModel:
 
 
 def _model(content: dict[str, Any], *, checksum_holds: bool) -> CheckedModel:
-    encoder, network, outputs = (content[name] for name in ("encoder", "network", "outputs"))
+    network, outputs = content["network"], content["outputs"]
     for name in ("settings", "result", "extra", "certificate"):
         _require(isinstance(content.get(name, {}), dict), f"its part {name!r} is no object")
     certificate = content.get("certificate", {})
@@ -156,14 +134,12 @@ def _model(content: dict[str, Any], *, checksum_holds: bool) -> CheckedModel:
         "the promises are no list of objects",
     )
     _require(len(promises) <= limits.PROMISES, "it promises more than can be checked")
-    columns = [_column(**column) for column in encoder["columns"]]
-    _require(type(encoder["header"]) is bool, "the header is neither there nor not")
-    shift, factor = _scale(encoder, columns)
+    encoder = parse_encoder(content["encoder"])
     classes = outputs["classes"]
     _require(network["ties"] in ("score", "first"), "unknown rule for ties")
     _require(network["thresholds"] in ("neuron", "layer", "zero"), "unknown kind of thresholds")
     _require(network["output"] == "step", "the outputs are no steps")
-    layers = _layers(network, len(shift))
+    layers = _layers(network, encoder.n_inputs)
     _require(
         isinstance(classes, list) and len(classes) == len(layers[-1].weights),
         "wrong number of classes",
@@ -174,11 +150,7 @@ def _model(content: dict[str, Any], *, checksum_holds: bool) -> CheckedModel:
     return CheckedModel(
         layers,
         network["ties"],
-        shift,
-        factor,
-        float(encoder["step"]),
-        columns,
-        encoder["header"],
+        encoder,
         network["thresholds"],
         classes,
         content,
@@ -240,44 +212,6 @@ def _layers(network: dict[str, Any], n_features: int) -> list[Layer]:
         _require(type(kind) is str, "a weight set has no name")
         layers.append(Layer(weights, lines, kind, values, fixed))
     return layers
-
-
-def _column(name: Any, kind: Any, values: Any, fill: Any) -> Column:
-    _require(type(name) is str, "a column has no name")
-    _require(
-        isinstance(values, list)
-        and all(type(value) is str for value in values)
-        and len(set(values)) == len(values)
-        and kind == ("category" if values else "number"),
-        "a column is of no known kind",
-    )
-    is_own = fill in values if values else type(fill) in (int, float)
-    _require(fill is None or is_own, "a column is filled in no known way")
-    return Column(name, values, fill)
-
-
-def _scale(encoder: dict[str, Any], columns: list[Column]) -> tuple[list[float], list[float]]:
-    """Shift and factor of every feature, in the order of the columns."""
-    wanted = [(j, v) for j, column in enumerate(columns) for v in (*column.values,) or (None,)]
-    stated = [(number["column"], number["value"]) for number in encoder["numbers"]]
-    _require(
-        bool(wanted) and stated == wanted and all(type(j) is int for j, _ in stated),
-        "the encoder's numbers do not fit its columns",
-    )
-    shift, factor = (
-        _numbers([number[key] for number in encoder["numbers"]], len(wanted))
-        for key in ("shift", "factor")
-    )
-    (step,) = _numbers([encoder["step"]], 1)
-    if step == 0:
-        is_plain = encoder["scale"] is None and not any(shift) and all(v == 1 for v in factor)
-        _require(is_plain, "inputs as they are have a scale")
-    else:
-        _require(encoder["scale"] in ("standard", "common", "minmax"), "unknown scale")
-        is_power = 2.0**-60 <= step <= 1.0 and math.frexp(step)[0] == 0.5
-        _require(is_power, "the encoder's step is no power of two")
-        _require(all(v > 0 for v in factor), "the encoder turns a feature round")
-    return [float(v) for v in shift], [float(v) for v in factor]
 
 
 def _numbers(values: Any, length: int) -> list[Number]:

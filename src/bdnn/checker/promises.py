@@ -91,12 +91,13 @@ def _sparsity(known: Known, promise: dict[str, Any]) -> str:
 
 
 def _unused(known: Known, promise: dict[str, Any]) -> str:
-    """Features that no unit looks at."""
+    """Columns that no unit looks at."""
     if not isinstance(promise["features"], list):
         raise ValueError("the features are no list")
     places = [known.feature(feature) for feature in promise["features"]]
     for j in places:
-        has_weight = any(row[j] for row in known.model.layers[0].weights)
+        inputs = known.model.encoder.inputs_of(j)
+        has_weight = any(row[i] for row in known.model.layers[0].weights for i in inputs)
         require(not has_weight, f"{known.name(j)} has a weight")
     return f"{len(places)} features have no weight"
 
@@ -113,11 +114,13 @@ def _weight(known: Known, promise: dict[str, Any]) -> str:
 
 
 def _monotone(known: Known, promise: dict[str, Any]) -> str:
-    """No path of weights from a feature to an output has the wrong sign."""
+    """No path of weights from a column's numbers and cuts to an output has the wrong sign."""
     feature, output = known.feature(promise["feature"]), known.output(promise["class"])
     sign = exact(promise["sign"])
     require(sign in (1, -1), "the sign is neither 1 nor -1")
-    signs = [{_sign(row[feature])} - {0} for row in known.model.layers[0].weights]
+    encoder = known.model.encoder
+    inputs = [j for j in encoder.inputs_of(feature) if encoder.is_ascending(j)]
+    signs = [{_sign(row[j]) for j in inputs} - {0} for row in known.model.layers[0].weights]
     for layer in known.model.layers[1:]:
         signs = [
             {_sign(w) * s for w, reached in zip(row, signs, strict=True) for s in reached} - {0}
@@ -161,7 +164,8 @@ def _parity(known: Known, promise: dict[str, Any]) -> str:
     samples, found = known.training()
     feature = known.feature(promise["feature"])
     shares: dict[float, list[int]] = {}
-    for row, c, winner in zip(samples.rows(), samples.classes, found.winners, strict=True):
+    rows = samples.described(known.model.encoder).rows()
+    for row, c, winner in zip(rows, samples.classes, found.winners, strict=True):
         if c == output or not only_own:
             shares.setdefault(row[feature], []).append(int(winner == output))
     require(len(shares) > 0, "it is about no rows")

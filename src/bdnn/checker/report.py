@@ -100,7 +100,7 @@ def _sets(model: CheckedModel) -> list[Claim]:
         for k, layer in enumerate(model.layers, start=1)
         if (complaint := set_complaint(layer, model.threshold_kind))
     ]
-    widths = "-".join(map(str, [model.n_features, *model.hidden, len(model.classes)]))
+    widths = "-".join(map(str, [model.encoder.n_inputs, *model.hidden, len(model.classes)]))
     detail = "; ".join(complaints) or f"{widths}, every weight is of its set"
     return [judged("architecture", not complaints, detail)]
 

@@ -22,6 +22,7 @@ from bdnn.checker.claims import (
     proven,
     shown,
 )
+from bdnn.checker.encoder import Encoder
 from bdnn.checker.model import CheckedModel
 from bdnn.errors import DataError, ModelFileError
 
@@ -30,16 +31,16 @@ Row = tuple[float, ...]
 
 @dataclass(frozen=True)
 class Samples:
-    """Rows of features with the index of each row's class.
+    """Rows of codes with the index of each row's class.
 
     Attributes
     ----------
     records : list of bytes
-        Features of every row as little-endian doubles; equal rows are one object.
+        Codes of every row as little-endian doubles; equal rows are one object.
     classes : list of int
     n_features : int
     names : list of str or None
-        What DATA call the features, None if they have no header.
+        What DATA call what the file describes, None if they have no header.
     target : str or None
         What DATA call the column of the labels.
     n_given : int
@@ -60,18 +61,27 @@ class Samples:
         return len(self.records)
 
     def row(self, i: int) -> Row:
-        """Features of a row."""
+        """Codes of a row."""
         return struct.unpack(f"<{self.n_features}d", self.records[i])
 
     def rows(self) -> Iterator[Row]:
-        """Features of all rows."""
+        """Codes of all rows."""
         layout = struct.Struct(f"<{self.n_features}d")
         return map(layout.unpack, self.records)
 
+    def described(self, encoder: Encoder) -> Samples:
+        """The rows as an earlier file describes them, with a column per text."""
+        if not encoder.of_features or encoder.is_plain:
+            return self
+        layout = struct.Struct(f"<{len(encoder.numbers)}d")
+        records = [layout.pack(*encoder.described(row)) for row in self.rows()]
+        return replace(self, records=records, n_features=len(encoder.numbers))
+
     def columns(self) -> Iterator[Row]:
-        """All rows of every feature."""
+        """All values of every column, missing ones left out."""
         for j in range(self.n_features):
-            yield tuple(struct.unpack_from("<d", record, 8 * j)[0] for record in self.records)
+            codes = (struct.unpack_from("<d", record, 8 * j)[0] for record in self.records)
+            yield tuple(code for code in codes if code == code)
 
     def trained_on(self, fitted: Sequence[int], used: Iterable[int] | None) -> Samples:
         """Keep the rows that training got, or those among them that the loss counts."""
@@ -106,9 +116,10 @@ def make_samples(
     """Put rows and labels together, the labels as indices of the model's classes."""
     places = {key_of(label): i for i, label in enumerate(model.classes)}
     layout = struct.Struct(f"<{model.n_features}d")
+    most = limits.CHECKED_CELLS // max(model.n_features, model.encoder.n_inputs)
     known: dict[bytes, bytes] = {}
     records, classes = [], []
-    for features, label in rows:
+    for codes, label in rows:
         number = None if label is None else places.get(key_of(label))
         if number is None:
             known_labels = ", ".join(map(shown, model.classes[:10]))
@@ -116,20 +127,20 @@ def make_samples(
                 f"the label {shown(label)} is no class of the model, which knows {known_labels}: "
                 "check --target."
             )
-        if len(features) != model.n_features:
+        if len(codes) != model.n_features:
             raise DataError(
-                f"the data have {len(features)} features where the model takes "
+                f"the data have {len(codes)} columns where the model takes "
                 f"{model.n_features}: give the data it was trained on."
             )
-        record = layout.pack(*(value + 0.0 for value in features))  # 0 for -0
+        record = layout.pack(*(value + 0.0 for value in codes))  # 0 for -0
         records.append(known.setdefault(record, record))
         classes.append(number)
         if len(records) % 1000 == 0 and deadline is not None:
             deadline.check()
-        if len(records) > min(limits.CHECKED_ROWS, limits.CHECKED_CELLS // model.n_features):
+        if len(records) > min(limits.CHECKED_ROWS, most):
             raise DataError(
                 f"the data have more rows than the checker takes, {len(records) - 1} of "
-                f"{model.n_features} features: check a model of fewer."
+                f"{model.n_features} columns: check a model of fewer."
             )
     called = None if names is None else list(names)
     return Samples(records, classes, model.n_features, called, target, len(records), classes)
@@ -176,7 +187,7 @@ def check_data(model: CheckedModel, samples: Samples) -> Claim:
         return claimed("training data", f"the file has no hash of them; {rows} are taken{target}")
     if data.get("rows", n_rows) != n_rows:
         return false("training data", f"{rows} are given, {shown(data['rows'])} in the file")
-    if data["sha256"] != samples.fingerprint():
+    if data["sha256"] != samples.described(model.encoder).fingerprint():
         return false("training data", f"these {rows} do not have the file's hash")
     return proven("training data", f"{rows} have the file's hash{target}")
 
@@ -202,8 +213,9 @@ def check_ranges(model: CheckedModel, samples: Samples) -> list[Claim]:
     if not all(key in data for key in ("low", "high", "per_unit")):
         return [claimed(name, "are not in the file")]
     lists = [data[key] for key in ("low", "high", "per_unit")]
+    samples = samples.described(model.encoder)
     try:
-        if any(not isinstance(v, list) or len(v) != model.n_features for v in lists):
+        if any(not isinstance(v, list) or len(v) != samples.n_features for v in lists):
             raise ValueError("they are not one per feature")
         low, high = ([exact(value) for value in values] for values in lists[:2])
         units = [None if unit is None else place(unit) for unit in lists[2]]
@@ -215,6 +227,6 @@ def check_ranges(model: CheckedModel, samples: Samples) -> list[Claim]:
         ) from error
     fits = True
     for column, least, most, unit in zip(samples.columns(), low, high, units, strict=True):
-        fits &= min(column) == least and max(column) == most
+        fits &= min(column, default=0.0) == least and max(column, default=0.0) == most
         fits &= unit is None or all(round(v * unit) / unit == v for v in set(column))
     return [judged(name, fits, "as the file says" if fits else "differ from what the file says")]

@@ -1,28 +1,26 @@
 """The data as the checker reads them: a CSV file into numbers and labels, by the file's own words.
 
-How columns become features stands in the model file: which columns, which texts are one-hot
-encoded, what fills missing cells, where the target is. What a column is called is the word of DATA.
+What the columns are stands in the model file: which columns, their texts, what a missing cell
+means, where the target is. What a column is called is the word of DATA.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import math
 import zlib
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from bdnn import limits
 from bdnn.checker.claims import Deadline, OutOfTimeError, shown
+from bdnn.checker.encoder import MISSING, Column, read_number
 from bdnn.checker.files import open_table, read_rows
-from bdnn.checker.model import CheckedModel, Column
+from bdnn.checker.model import CheckedModel
 from bdnn.checker.samples import Samples, make_samples
 from bdnn.errors import DataError, ModelFileError
 
-_MISSING = ("", "na", "nan", "?")
 _DELIMITERS = "\t;,"
 _SAMPLE_ROWS = 200
 
@@ -63,7 +61,7 @@ def _read(
     deadline: Deadline,
 ) -> Samples:
     first = next(rows)
-    columns = model.columns
+    encoder, columns = model.encoder, model.encoder.columns
     stated, stated_place = _target(model)
     named = {column.name for column in columns}
     if len(named) != len(columns):
@@ -94,21 +92,15 @@ def _read(
         for i, row in enumerate(rows if header else chain([first], rows), start=1):
             if len(row) != len(first):
                 raise DataError(f"{source} has rows of different lengths: check row {i}.")
-            features = [
-                value
+            where = f"row {i} of {source}"
+            codes = [
+                column.code(row[j], where, unknown=encoder.unknown)
                 for column, j in zip(columns, places, strict=True)
-                for value in _encode(column, row[j], i, source)
             ]
-            yield features, row[place].strip() if texts else _number(row[place])
+            yield codes, row[place].strip() if texts else read_number(row[place])
 
     texts = any(isinstance(label, str) for label in model.classes)
-    called = None
-    if names is not None:
-        called = [
-            feature
-            for column, j in zip(columns, places, strict=True)
-            for feature in column.features(names[j])
-        ]
+    called = None if names is None else encoder.names([names[j] for j in places])
     label = None if names is None else names[place]
     samples = make_samples(model, body(), names=called, target=label, deadline=deadline)
     if not samples.records:
@@ -135,8 +127,8 @@ def _delimiter(path: Path) -> str:
 
 def _is_header(cells: list[str], columns: list[Column]) -> bool:
     """Tell whether a first row has texts where all columns of a model are numbers."""
-    return not any(column.values for column in columns) and any(
-        _number(cell) is None and cell.strip().lower() not in _MISSING for cell in cells[:-1]
+    return all(column.kind == "number" for column in columns) and any(
+        read_number(cell) is None and cell.strip().lower() not in MISSING for cell in cells[:-1]
     )
 
 
@@ -153,25 +145,6 @@ def _target(model: CheckedModel) -> tuple[str | None, int | None]:
             "model again."
         ) from error
     return name, place
-
-
-def _encode(column: Column, cell: str, row: int, source: str) -> list[float]:
-    """Make features of a cell: itself, or a 1 among zeros for a text."""
-    text: Any = cell.strip()
-    if column.fill is not None and text.lower() in _MISSING:
-        text = column.fill
-    if column.values:
-        if text not in column.values:
-            raise DataError(
-                f"row {row} of {source} holds the unknown text {shown(text)}: check it."
-            )
-        return [float(text == value) for value in column.values]
-    number = float(text) if isinstance(text, int | float) else _number(text)
-    if number is None or abs(number) > limits.LARGEST_INPUT:
-        raise DataError(
-            f"row {row} of {source} holds {shown(text)} where a number should be: check it."
-        )
-    return [number]
 
 
 def _target_place(
@@ -197,11 +170,3 @@ def _target_place(
     if -width <= place <= -1:
         return width + place
     raise DataError(f"{source} has no column {shown(target)}: check --target.")
-
-
-def _number(cell: str) -> float | None:
-    try:
-        number = float(cell)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) and "_" not in cell else None

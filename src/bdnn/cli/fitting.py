@@ -162,8 +162,10 @@ def _summarise(model: Estimator, samples: Samples, rows: Parts) -> dict[str, Any
     def measured(rows: NDArray[np.intp]) -> float | None:
         if not len(rows):
             return None
-        predicted, y = model.predict(samples.X[rows]), samples.y[rows]
-        return errors_of(y, predicted)["r2"] if classes is None else float((predicted == y).mean())
+        predicted, y = model.model_.predict(samples.X[rows]), samples.y[rows]
+        if classes is None:
+            return errors_of(y, predicted[:, 0])["r2"]
+        return float((predicted == y).mean())
 
     return {
         "network": str(model.network_.architecture),

@@ -15,7 +15,7 @@ from bdnn import datasets
 from bdnn.cli.options import data as options
 from bdnn.datasets.samples import Samples, read_labels, read_numbers
 from bdnn.datasets.tables import read_table
-from bdnn.encoding import Encoder, Table
+from bdnn.encoding import Encoder, Inputs, Table, read_codes
 from bdnn.errors import DataError, ModelFileError, UnsupportedFeatureError
 from bdnn.model_file import ModelRecord, read_model
 from bdnn.network.activation import FloatArray
@@ -69,18 +69,18 @@ def target_of(record: ModelRecord) -> Target:
     return target
 
 
-def training_samples(asked: options.Data, *, regression: bool) -> Samples:
+def training_samples(asked: options.Data, inputs: Inputs, *, regression: bool) -> Samples:
     """Read features and labels to train on, or numbers for a regression."""
     if asked.data in datasets.names():
-        return Samples.from_dataset(builtin(asked, regression=regression))
-    return Samples.from_table(_open(asked), asked.target, missing=asked.missing, numeric=regression)
+        return Samples.from_dataset(builtin(asked, regression=regression), inputs)
+    return Samples.from_table(_open(asked), asked.target, inputs, numeric=regression)
 
 
 def model_features(record: ModelRecord, asked: options.Table) -> tuple[FloatArray, list[str]]:
     """Read the features that a model needs; labels are not looked at."""
     if asked.data in datasets.names():
-        return record.model.encoder.features(_table(datasets.load(asked.data)))
-    return record.model.encoder.features(_open(asked), target_of(record).place)
+        return read_codes(record.model.encoder, _table(datasets.load(asked.data)))
+    return read_codes(record.model.encoder, _open(asked), target_of(record).place)
 
 
 def model_samples(
@@ -91,11 +91,11 @@ def model_samples(
     numeric = record.model.kind == "regressor"
     if asked.data in datasets.names():
         dataset = builtin(asked, regression=numeric)
-        X, notes = encoder.features(_table(dataset))
+        X, notes = read_codes(encoder, _table(dataset))
         return X, dataset.y, notes
     table = _open(asked)
     place = _find_target(table, encoder, target_of(record), asked.target)
-    X, notes = encoder.features(table, place)
+    X, notes = read_codes(encoder, table, place)
     if numeric:
         return X, read_numbers(table, place), notes
     as_text = record.model.labels.dtype.kind == "U"

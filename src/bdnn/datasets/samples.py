@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdnn.datasets.bundled import Dataset
-from bdnn.encoding.encoder import Encoder
-from bdnn.encoding.table import Table, list_names, list_rows
+from bdnn.encoding import Encoder, Inputs, Table, learn_columns
+from bdnn.encoding.table import list_names, list_rows
 from bdnn.errors import DataError, ModelError
 from bdnn.network.activation import BoolArray, FloatArray
 
@@ -48,19 +48,19 @@ class Samples:
         cls,
         table: Table,
         target: str | int | None = None,
+        inputs: Inputs | None = None,
         *,
-        missing: str | None = None,
         numeric: bool = False,
     ) -> Samples:
-        """Encode a table.
+        """Find out what the columns of a table are.
 
         Parameters
         ----------
         table : Table
         target : str or int, optional
             Name of the target column, or its place from 1; the last column if not given.
-        missing : {"mean", "median", "most-frequent"}, optional
-            What fills missing cells; they are refused if not given.
+        inputs : Inputs, optional
+            Columns to drop, columns that are categories.
         numeric : bool
             Whether the target is a number to be predicted and no class.
         """
@@ -75,28 +75,28 @@ class Samples:
         else:
             y = read_labels(table, place)
             check_classes(y, table.source)
-        encoder = Encoder.learn(table, place, missing)
-        X, _ = encoder.features(table, place)
+        columns, codes = learn_columns(table, inputs or Inputs(), target=place)
         categories = [
-            f"column {column.name!r} is text and one-hot encoded as "
-            + list_names([encoder.feature_names[j] for j in features])
-            for column, features in zip(encoder.columns, encoder.places(), strict=True)
-            if column.values
+            f"column {column.name!r} is text: {list_names(column.values)}"
+            for column in columns
+            if column.kind == "category"
         ]
-        filled = [
-            f"filled {int(gaps.sum())} missing values of column {column.name!r} with "
-            f"{column.fill!r}"
-            for column in encoder.columns
-            if (gaps := table.missing(table.names.index(column.name))).any()
+        gaps = np.isnan(codes).sum(axis=0).tolist()
+        incomplete = [
+            f"column {column.name!r} has no value in {count} rows"
+            for column, count in zip(columns, gaps, strict=True)
+            if count
         ]
-        return cls(X, y, encoder, table.names[place], place, (*categories, *filled))
+        encoder = Encoder(columns, header=table.header)
+        return cls(codes, y, encoder, table.names[place], place, (*categories, *incomplete))
 
     @classmethod
-    def from_dataset(cls, dataset: Dataset) -> Samples:
+    def from_dataset(cls, dataset: Dataset, inputs: Inputs | None = None) -> Samples:
         """Take the samples of a built-in data set."""
-        names = dataset.feature_names
-        encoder = Encoder.of_features(len(names), names)
-        return cls(dataset.X, dataset.y, encoder, dataset.target_name, len(names))
+        table = Table.of_numbers(dataset.name, dataset.feature_names, dataset.X)
+        columns, codes = learn_columns(table, inputs or Inputs())
+        encoder = Encoder(columns, header=True)
+        return cls(codes, dataset.y, encoder, dataset.target_name, table.n_columns)
 
 
 def read_labels(table: Table, target: int, *, as_text: bool | None = None) -> NDArray[np.generic]:

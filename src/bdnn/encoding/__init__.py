@@ -1,7 +1,19 @@
 """From a table of raw columns to the inputs of a network."""
 
-from bdnn.encoding.columns import Column
-from bdnn.encoding.encoder import Encoder, Number
+from bdnn.encoding.columns import Bit, Column, Number, learn_columns
+from bdnn.encoding.encoder import Encoder
+from bdnn.encoding.inputs import Inputs
+from bdnn.encoding.reading import note_gaps, read_codes
 from bdnn.encoding.table import Table
 
-__all__ = ["Column", "Encoder", "Number", "Table"]
+__all__ = [
+    "Bit",
+    "Column",
+    "Encoder",
+    "Inputs",
+    "Number",
+    "Table",
+    "learn_columns",
+    "note_gaps",
+    "read_codes",
+]

@@ -1,21 +1,33 @@
-"""What a raw column is, and how it becomes features: as a number, or one per text."""
+"""What a raw column is, and its cells as numbers.
+
+The *codes* of a table are a matrix of one number per cell: the number itself, 0 or 1 of a boolean,
+the place of a text among the texts of its column (-1 for one that is not listed), NaN for a
+missing cell. An array of numbers is its own codes.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from datetime import datetime
+from functools import cached_property
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bdnn.encoding.inputs import Inputs
 from bdnn.encoding.table import Table, list_names, list_rows, read_number
-from bdnn.errors import DataError, ModelError
+from bdnn.errors import DataError
 from bdnn.network.activation import FloatArray
 
-MissingRule = Literal["mean", "median", "most-frequent"]
+Kind = Literal["number", "boolean", "category"]
+#: What a missing cell means: only the bit for missing ones is on; the column's fill; the fill, and
+#: one says so, since training rows had none; or it is refused.
+Missing = Literal["bit", "fill", "none", "error"]
 
-# More different texts than this are names or remarks, not categories.
-_MOST_CATEGORIES = 200
+_TRUTH = {"true": 1.0, "false": 0.0}
 
 
 @dataclass(frozen=True)
@@ -25,100 +37,178 @@ class Column:
     Parameters
     ----------
     name : str
+    kind : {"number", "boolean", "category"}
     values : tuple of str
-        Sorted texts of a category, each of which has a feature of its own; empty for a number.
+        Sorted texts of a category.
     fill : float, str or None
-        What stands in for a missing cell; None if missing cells are refused.
+        What stands in for a missing cell, None where nothing does.
+    missing : {"bit", "fill", "none", "error"}
+        What a missing cell means.
+    factor : float
+        How far a move of 1 is in scaled units, for a column of bits alone.
     """
 
     name: str
+    kind: Kind = "number"
     values: tuple[str, ...] = ()
     fill: float | str | None = None
+    missing: Missing = "none"
+    factor: float = 1.0
 
     @property
-    def kind(self) -> Literal["number", "category"]:
-        """What its cells are."""
-        return "category" if self.values else "number"
+    def filling(self) -> float:
+        """The code of the fill."""
+        if self.fill is None:
+            return np.nan
+        return float(self._places[self.fill] if isinstance(self.fill, str) else self.fill)
 
-    def encode(self, table: Table, place: int) -> FloatArray:
-        """Make the features of a column of a table, refusing what was not learned."""
-        gaps = table.missing(place)
-        if gaps.any() and self.fill is None:
-            raise DataError(
-                f"column {table.names[place]!r} of {table.source} has no value in "
-                f"{list_rows(gaps)}: remove these rows, or train with --missing mean, median or "
-                "most-frequent."
-            )
-        if not self.values:
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {value: k for k, value in enumerate(self.values)}
+
+    def codes(self, table: Table, place: int) -> FloatArray:
+        """Codes of a column of a table."""
+        if self.kind == "category":
+            return self._codes_of_texts(table.texts(place), ~table.missing(place))
+        table.missing(place)
+        codes = table.numbers[:, place].copy()
+        if self.kind == "boolean" and table.is_text[:, place].any():
+            texts, is_text = table.texts(place), table.is_text[:, place]
+            codes[is_text] = [_TRUTH.get(text.lower(), np.nan) for text in texts[is_text]]
+            is_odd = is_text & np.isnan(codes)
+        elif self.kind == "boolean":
+            is_odd = ~np.isnan(codes) & (codes != 0) & (codes != 1)
+        else:
             table.refuse_texts(place)
             table.refuse_huge(place)
-            numbers = table.numbers[:, place].copy()
-            numbers[gaps] = self.fill
-            return numbers[:, None]
-        texts = table.texts(place).copy()
-        texts[gaps] = self.fill
-        index = {value: k for k, value in enumerate(self.values)}
-        codes = np.array([index.get(text, -1) for text in texts], dtype=int)
-        if (codes < 0).any():
-            first = int(np.argmin(codes))
+            return codes
+        if is_odd.any():
             raise DataError(
-                f"column {table.names[place]!r} of {table.source} holds {texts[first]!r} in "
-                f"{list_rows(codes < 0)}, which did not occur in training: use one of "
-                f"{list_names(self.values)}."
+                f"column {table.names[place]!r} of {table.source} is true or false, got "
+                f"{table.texts(place)[int(np.argmax(is_odd))]!r} in {list_rows(is_odd)}: correct."
             )
-        one_hot: FloatArray = np.eye(len(self.values))[codes]
-        return one_hot
+        return codes
+
+    def _codes_of_texts(self, texts: NDArray[np.object_], present: NDArray[np.bool_]) -> FloatArray:
+        codes, known = np.full(len(texts), np.nan), dict(self._places)
+        for i in np.flatnonzero(present):
+            text = texts[i]
+            if text not in known:  # another way to write a number is the same text
+                number = read_number(text)
+                known[text] = self._places.get("" if number is None else number_text(number), -1)
+            codes[i] = known[text]
+        return codes
 
 
-def learn_column(table: Table, place: int, missing: str | None = None) -> Column:
-    """Find out what a column of a table is.
+@dataclass(frozen=True)
+class Number:
+    """A scaled input: ``(feature - shift) * factor``.
 
     Parameters
     ----------
-    missing : {"mean", "median", "most-frequent"}, optional
-        What fills missing cells; a text column takes its most frequent text with any of them.
+    column : int
+    value : str or None
+        If set, the feature is 1 where the column holds this text, else 0.
+    shift, factor : float
     """
-    if missing is not None and missing not in get_args(MissingRule):
-        raise ModelError(
-            f"missing must be 'mean', 'median' or 'most-frequent', got {missing!r}: choose one of "
-            "these or leave it out."
-        )
-    name = table.names[place]
-    gaps = table.missing(place)
+
+    column: int
+    value: str | None = None
+    shift: float = 0.0
+    factor: float = 1.0
+
+
+@dataclass(frozen=True)
+class Bit:
+    """An input that is 1 or 0.
+
+    Parameters
+    ----------
+    column : int
+    kind : {"ge", "is", "missing"}
+        Whether the raw value is at least ``value``, is the text ``value``, or is missing.
+    value : float, str or None
+    """
+
+    column: int
+    kind: Literal["ge", "is", "missing"]
+    value: float | str | None = None
+
+
+def number_text(number: float) -> str:
+    """The shortest text of a number, without a point for a whole one."""
+    is_whole = abs(number) < 2.0**53 and number == int(number)
+    return str(int(number)) if is_whole else repr(float(number))
+
+
+def learn_columns(
+    table: Table, inputs: Inputs, *, target: int | None = None
+) -> tuple[tuple[Column, ...], FloatArray]:
+    """Find out what the columns of a table are, and its codes.
+
+    Columns that are to be dropped are left out, and so is the one of the target.
+    """
+    named = set(_places(table, inputs.categories, "categories"))
+    left_out = {target, *_places(table, inputs.drop, "drop")}
+    places = [j for j in range(table.n_columns) if j not in left_out]
+    if not places:
+        raise DataError(f"{table.source} has no column to learn from: drop fewer of them.")
+    columns = tuple(_learn_column(table, j, inputs, is_category=j in named) for j in places)
+    codes = [column.codes(table, j) for column, j in zip(columns, places, strict=True)]
+    return columns, np.column_stack(codes)
+
+
+def _places(table: Table, names: Sequence[str | int], option: str) -> list[int]:
+    found = []
+    for name in names:
+        place = table.names.index(name) if name in table.names else name
+        if not isinstance(place, int) or not 0 <= place < table.n_columns:
+            raise DataError(
+                f"{option} names the column {name!r}, which {table.source} has not: choose of "
+                f"{list_names(table.names)}."
+            )
+        found.append(place)
+    return found
+
+
+def _learn_column(table: Table, place: int, inputs: Inputs, *, is_category: bool) -> Column:
+    name, gaps = table.names[place], table.missing(place)
     if gaps.all():
         raise DataError(
-            f"column {name!r} of {table.source} has no values at all: remove the column."
+            f"column {name!r} of {table.source} has no values at all: drop it "
+            f"(Inputs(drop=[{name!r}]), --drop)."
         )
-    if table.is_text_column(place):
-        present = Counter(table.texts(place)[~gaps].tolist())
-        values = tuple(sorted(present))
-        _check_categories(table, place, values)
-        # The first of the most frequent, in the order of the alphabet.
-        favourite = max(values, key=lambda value: present[value])
-        return Column(name, values, favourite if missing else None)
-    table.refuse_huge(place)
-    if missing is None:
+    if place in table.booleans and not is_category:
+        return Column(name, "boolean")
+    if not is_category and not table.is_text_column(place):
+        table.refuse_huge(place)
         return Column(name)
-    return Column(name, fill=_typical(table.numbers[~gaps, place], missing))
+    texts = table.texts(place)[~gaps].tolist()
+    if is_category and not table.is_text[:, place].any():
+        texts = [number_text(number) for number in table.numbers[~gaps, place].tolist()]
+    counts = Counter(texts)
+    if not is_category and all(text.lower() in _TRUTH for text in counts):
+        return Column(name, "boolean")
+    if not is_category:
+        _refuse_decimal_commas(table, place, sorted(counts))
+        if all(map(_is_date, counts)):
+            table.refuse(place, "dates or times")
+    frequent = sorted(counts, key=lambda text: (-counts[text], text))[: inputs.max_categories]
+    return Column(name, "category", tuple(sorted(frequent)))
 
 
-def _typical(values: FloatArray, rule: str) -> float:
-    if rule == "most-frequent":
-        different, counts = np.unique(values, return_counts=True)
-        return float(different[np.argmax(counts)])
-    return float(np.mean(values) if rule == "mean" else np.median(values))
+def _is_date(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
 
 
-def _check_categories(table: Table, place: int, values: tuple[str, ...]) -> None:
-    name = table.names[place]
+def _refuse_decimal_commas(table: Table, place: int, values: Sequence[str]) -> None:
     commas = [value for value in values if "," in value]
     if commas and all(read_number(text.replace(",", ".", 1)) is not None for text in values):
         raise DataError(
-            f"column {name!r} of {table.source} has numbers with a decimal comma such as "
-            f"{commas[0]!r}: write them with a point."
-        )
-    if len(values) > _MOST_CATEGORIES:
-        raise DataError(
-            f"column {name!r} of {table.source} has {len(values)} different texts, more than "
-            f"the {_MOST_CATEGORIES} that can be encoded: remove the column or group its values."
+            f"column {table.names[place]!r} of {table.source} has numbers with a decimal comma "
+            f"such as {commas[0]!r}: write them with a point."
         )

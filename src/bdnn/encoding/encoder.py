@@ -1,74 +1,61 @@
-"""The encoder: from raw columns to the inputs of a network.
+"""The encoder: from the codes of raw columns to the inputs of a network.
 
-A *feature* is a column's number or the indicator of one of its texts; a matrix ``X`` has one per
-column. An *input* is a feature that is shifted, scaled and put on a grid.
+Inputs are numbers first, shifted, scaled and put on a grid, and then bits, which compare the raw
+value itself. Every input is of one column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bdnn.encoding.columns import Column, learn_column
+from bdnn.encoding.columns import Bit, Column, Number, number_text
+from bdnn.encoding.inputs import Inputs, UnknownRule
+from bdnn.encoding.learning import learn_bits, learn_fills
 from bdnn.encoding.scaling import ScaleKind, learn_scale, put_on_grid
-from bdnn.encoding.table import Table, list_names
 from bdnn.errors import DataError
-from bdnn.network.activation import FloatArray
+from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import WeightSet
-
-
-@dataclass(frozen=True)
-class Number:
-    """A scaled input: ``(feature - shift) * factor``.
-
-    Parameters
-    ----------
-    column : int
-    value : str or None
-        If set, the feature is 1 where the column holds this text, else 0.
-    shift, factor : float
-    """
-
-    column: int
-    value: str | None = None
-    shift: float = 0.0
-    factor: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class Encoder:
-    """From raw columns to features, and from features to inputs.
+    """From codes of raw columns to inputs.
 
     Parameters
     ----------
     columns : tuple of Column
     numbers : tuple of Number
-        One per input, in the order of the columns.
+    bits : tuple of Bit
     step : float
-        Distance of neighbouring inputs, a power of two; 0 for features that are taken as they are.
+        Distance of neighbouring numbers, a power of two; 0 for numbers that are taken as they are.
     scale : {"standard", "common", "minmax"} or None
         How shifts and factors were found; None where the step is 0.
     header : bool
         Whether the columns' names came with the data; columns are found by place otherwise.
+    unknown : {"none", "error"}
+        Whether a text that is not listed is none of the known ones, or refused.
     """
 
     columns: tuple[Column, ...]
-    numbers: tuple[Number, ...]
+    numbers: tuple[Number, ...] = ()
+    bits: tuple[Bit, ...] = ()
     step: float = 0.0
     scale: ScaleKind | None = None
     header: bool = False
+    unknown: UnknownRule = "none"
 
     @classmethod
     def of_columns(cls, columns: Sequence[Column], *, header: bool = True) -> Encoder:
-        """Take every feature of some columns as it is."""
+        """Take every number, and a 0/1 number of every text, as they are."""
         numbers = tuple(
             Number(j, value)
             for j, column in enumerate(columns)
-            for value in column.values or (None,)
+            for value in (column.values if column.kind == "category" else (None,))
         )
         return cls(tuple(columns), numbers, header=header)
 
@@ -79,10 +66,63 @@ class Encoder:
         return cls.of_columns([Column(name) for name in given], header=names is not None)
 
     @classmethod
-    def learn(cls, table: Table, target: int, missing: str | None = None) -> Encoder:
-        """Find out what every column of a table but the target is; features are not scaled."""
-        columns = [learn_column(table, j, missing) for j in range(table.n_columns) if j != target]
-        return cls.of_columns(columns, header=table.header)
+    def learn(
+        cls,
+        codes: FloatArray,
+        columns: Sequence[Column],
+        inputs: Inputs,
+        *,
+        weights: WeightSet,
+        labels: NDArray[np.intp] | None = None,
+        sample_weight: FloatArray | None = None,
+        wanted: Mapping[int, FloatArray] | None = None,
+        header: bool = False,
+    ) -> Encoder:
+        """Learn the inputs from training rows.
+
+        Parameters
+        ----------
+        codes : array of shape (n_rows, n_columns)
+        columns : sequence of Column
+        inputs : Inputs
+        weights : WeightSet
+            Of the first layer, which the grid of the numbers suits.
+        labels : array of int, optional
+            Of classes; with them the scale "auto" chooses, and is "standard" otherwise.
+        sample_weight : array, optional
+            Rows without weight do not count.
+        wanted : mapping of int to array, optional
+            Further cuts of columns. Each is moved within its gap between training values.
+        header : bool
+            Whether the columns' names came with the data.
+        """
+        weight, counted = None, codes
+        if sample_weight is not None:
+            weight, counted = sample_weight[sample_weight > 0], codes[sample_weight > 0]
+        known = learn_fills(columns, counted, inputs)
+        encoder = replace(cls.of_columns(known, header=header), unknown=inputs.unknown)
+        if inputs.scale is not None:
+            is_guess = inputs.scale == "auto" and labels is None
+            kind, shift, factor, step = learn_scale(
+                encoder.features(codes),
+                "standard" if is_guess else inputs.scale,
+                weights=weights,
+                sample_weight=sample_weight,
+                labels=labels,
+            )
+            encoder = encoder.scaled_by(shift, factor, step, kind)
+        if not inputs.has_numbers:
+            factors = zip(known, encoder.units.tolist(), strict=True)
+            known = tuple(replace(column, factor=factor) for column, factor in factors)
+            encoder = cls(known, header=header, unknown=inputs.unknown)
+        if inputs.has_bits:
+            bits = learn_bits(known, counted, weight, inputs, wanted or {})
+            encoder = replace(encoder, bits=bits)
+        if not encoder.n_inputs:
+            raise DataError(
+                "every column is constant and tells no rows apart: give rows of different values."
+            )
+        return encoder
 
     @classmethod
     def fit(
@@ -93,26 +133,16 @@ class Encoder:
         weights: WeightSet,
         sample_weight: FloatArray | None = None,
         labels: NDArray[np.intp] | None = None,
-        unscaled: Encoder | None = None,
     ) -> Encoder:
-        """Learn shift and factor from features, on the grid that suits the first layer's weights.
-
-        With ``labels`` there is a scale ``"auto"``: the common one where it clearly puts samples
-        of one class nearer to each other, and the standard one elsewhere. ``unscaled`` says what
-        the features are, if they are more than nameless numbers.
-        """
-        encoder = unscaled or cls.of_features(X.shape[1])
-        if scale is None:
-            return encoder
-        kind, shift, factor, step = learn_scale(
-            X, scale, weights=weights, sample_weight=sample_weight, labels=labels
-        )
-        return encoder.scaled_by(shift, factor, step, kind)
+        """Learn to scale an array of numbers."""
+        columns, inputs = cls.of_features(X.shape[1]).columns, Inputs("scaled", scale)
+        given = {"weights": weights, "sample_weight": sample_weight, "labels": labels}
+        return cls.learn(X, columns, inputs, **given)  # type: ignore[arg-type]
 
     def scaled_by(
         self, shift: ArrayLike, factor: ArrayLike, step: float, scale: ScaleKind = "standard"
     ) -> Encoder:
-        """The same features, scaled."""
+        """The same encoder with other shifts and factors of its numbers."""
         numbers = tuple(
             replace(number, shift=float(b), factor=float(a))
             for number, b, a in zip(
@@ -121,102 +151,163 @@ class Encoder:
         )
         return replace(self, numbers=numbers, step=float(step), scale=scale)
 
+    def subset(self, keep: NDArray[np.intp] | BoolArray) -> Encoder:
+        """The encoder with some of the inputs, in their order; all columns stay."""
+        kept = np.arange(self.n_inputs)[keep]
+        numbers = tuple(self.numbers[i] for i in kept if i < self.n_numbers)
+        bits = tuple(self.bits[i - self.n_numbers] for i in kept if i >= self.n_numbers)
+        some = replace(self, numbers=numbers, bits=bits)
+        return some if numbers else replace(some, step=0.0, scale=None)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of raw columns."""
+        return len(self.columns)
+
+    @property
+    def n_numbers(self) -> int:
+        """Number of scaled inputs, which come first."""
+        return len(self.numbers)
+
+    @property
+    def n_bits(self) -> int:
+        """Number of inputs that are bits."""
+        return len(self.bits)
+
+    @property
+    def n_inputs(self) -> int:
+        """Number of inputs of the network."""
+        return len(self.numbers) + len(self.bits)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every column is one number."""
+        return not self.bits and [(n.column, n.value) for n in self.numbers] == [
+            (j, None) for j in range(self.n_columns)
+        ]
+
+    @cached_property
+    def units(self) -> FloatArray:
+        """How far a move of 1 of every column is in scaled units."""
+        found = np.array([column.factor for column in self.columns])
+        for number in self.numbers:
+            if number.value is None:
+                found[number.column] = number.factor
+        return found
+
     @cached_property
     def shift(self) -> FloatArray:
-        """Shifts of all inputs."""
+        """Shifts of all numbers."""
         return np.array([number.shift for number in self.numbers])
 
     @cached_property
     def factor(self) -> FloatArray:
-        """Factors of all inputs."""
+        """Factors of all numbers."""
         return np.array([number.factor for number in self.numbers])
 
-    @property
-    def n_features(self) -> int:
-        """Number of features, which is that of inputs."""
-        return len(self.numbers)
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(column.name for column in self.columns)
 
     @cached_property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of all features, such as ``age`` or ``color=red``."""
-        names = [self.columns[number.column].name for number in self.numbers]
-        return tuple(
-            name if number.value is None else f"{name}={number.value}"
-            for name, number in zip(names, self.numbers, strict=True)
-        )
+    def column_of(self) -> NDArray[np.intp]:
+        """Column of every input."""
+        numbers = [number.column for number in self.numbers]
+        return np.array(numbers + [bit.column for bit in self.bits], dtype=np.intp)
 
-    def places(self) -> list[list[int]]:
-        """Places of every column's features."""
-        found: list[list[int]] = [[] for _ in self.columns]
-        for j, number in enumerate(self.numbers):
-            found[number.column].append(j)
+    @cached_property
+    def input_names(self) -> tuple[str, ...]:
+        """What every input says, such as ``age >= 42``, ``job = cook``, ``age is missing``."""
+        numbers = [
+            self.names[n.column] if n.value is None else f"{self.names[n.column]} = {n.value}"
+            for n in self.numbers
+        ]
+        return (*numbers, *map(self._bit_name, self.bits))
+
+    def _bit_name(self, bit: Bit) -> str:
+        column = self.columns[bit.column]
+        if bit.kind == "missing":
+            return f"{column.name} is missing"
+        if isinstance(bit.value, str):
+            return f"{column.name} = {bit.value}"
+        if column.kind == "boolean":
+            return column.name
+        return f"{column.name} >= {number_text(float(bit.value or 0.0))}"
+
+    @cached_property
+    def _features(self) -> tuple[NDArray[np.intp], FloatArray]:
+        """Column of every number, and the code of its text, NaN where it has none."""
+        texts = [
+            np.nan if n.value is None else self.columns[n.column].values.index(n.value)
+            for n in self.numbers
+        ]
+        return self.column_of[: self.n_numbers], np.array(texts, dtype=float)
+
+    @cached_property
+    def _fills(self) -> FloatArray:
+        return np.array([column.filling for column in self.columns])
+
+    @cached_property
+    def _apart(self) -> BoolArray:
+        """Columns whose missing values are no value for the bits."""
+        return np.array([column.missing == "bit" for column in self.columns])
+
+    @cached_property
+    def _literals(self) -> dict[str, tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]]:
+        """Of every kind of bit: places among the bits, columns, and codes to compare with."""
+        found = {}
+        for kind in ("ge", "is", "missing"):
+            places = [i for i, bit in enumerate(self.bits) if bit.kind == kind]
+            bits = [self.bits[i] for i in places]
+            codes = [
+                self.columns[b.column].values.index(b.value)
+                if isinstance(b.value, str)
+                else b.value
+                for b in bits
+            ]
+            found[kind] = (
+                np.array(places, dtype=np.intp),
+                np.array([bit.column for bit in bits], dtype=np.intp),
+                np.array(codes, dtype=float),
+            )
         return found
 
-    def transform(self, X: ArrayLike) -> FloatArray:
-        """Turn rows of features into inputs."""
-        values = np.asarray(X, dtype=float)
+    def features(self, codes: FloatArray) -> FloatArray:
+        """What is scaled: numbers, and 0 or 1 for texts; gaps are filled."""
+        gaps = np.isnan(codes)
+        filled = np.where(gaps, self._fills, codes) if gaps.any() else codes
+        columns, texts = self._features
+        if not np.array_equal(columns, np.arange(codes.shape[1])):
+            filled = filled[:, columns]
+        is_text = ~np.isnan(texts)
+        if is_text.any():
+            filled = np.where(is_text, filled == texts, filled)
+        return filled
+
+    def transform(self, codes: ArrayLike) -> FloatArray:
+        """Turn codes into inputs."""
+        raw = np.asarray(codes, dtype=float)
+        numbers = self.features(raw)
+        if self.step:
+            numbers = put_on_grid(numbers, self.shift, self.factor, self.step)
+        if not self.bits:
+            return numbers
+        gaps = np.isnan(raw)
+        seen = np.where(gaps & ~self._apart, self._fills, raw) if gaps.any() else raw
+        bits: FloatArray = np.empty((len(raw), self.n_bits))
+        for kind, (places, columns, values) in self._literals.items():
+            if kind == "ge":
+                bits[:, places] = seen[:, columns] >= values
+            elif kind == "is":
+                bits[:, places] = seen[:, columns] == values
+            else:
+                bits[:, places] = gaps[:, columns]
+        return np.hstack([numbers, bits]) if self.numbers else bits
+
+    def transform_feature(self, number: int, values: FloatArray) -> FloatArray:
+        """Turn values of what one of the numbers scales into that input."""
         if not self.step:
             return values
-        return put_on_grid(values, self.shift, self.factor, self.step)
-
-    def transform_feature(self, feature: int, values: FloatArray) -> FloatArray:
-        """Turn values of one feature into those of its input."""
-        if not self.step:
-            return values
-        number = self.numbers[feature]
-        return put_on_grid(values, number.shift, number.factor, self.step)
-
-    def features(self, table: Table, target: int | None = None) -> tuple[FloatArray, list[str]]:
-        """Make features of a table.
-
-        Parameters
-        ----------
-        table : Table
-            Columns may be in another order and among others if they have names.
-        target : int, optional
-            Where the target may stand among columns that are found by place.
-
-        Returns
-        -------
-        X : array of shape (n_rows, n_features)
-        notes : list of str
-            What was left aside or assumed.
-
-        Raises
-        ------
-        DataError
-            If a column, a value or a category is not as it was learned.
-        """
-        places, notes = self._match(table, target)
-        X = np.empty((table.n_rows, self.n_features))
-        for column, place, features in zip(self.columns, places, self.places(), strict=True):
-            X[:, features] = column.encode(table, place)
-        return X, notes
-
-    def _match(self, table: Table, target: int | None) -> tuple[list[int], list[str]]:
-        """Find the columns in a table, by name if both sides have names, else by place."""
-        wanted = [column.name for column in self.columns]
-        if self.header and table.header:
-            lost = [name for name in wanted if name not in table.names]
-            if lost:
-                what, them = ("columns", "them") if len(lost) > 1 else ("column", "it")
-                raise DataError(
-                    f"{table.source} lacks the {what} {list_names(lost)} that the model needs: "
-                    f"add {them} (there is {list_names(table.names)})."
-                )
-            extra = [name for name in table.names if name not in wanted]
-            note = f"took no input from the column{'s' * (len(extra) > 1)} {list_names(extra)}"
-            return [table.names.index(name) for name in wanted], [note] if extra else []
-        places = list(range(table.n_columns))
-        notes = []
-        if table.n_columns == len(wanted) + 1 and target is not None:
-            places.remove(target)
-            notes.append(f"ignored column {target + 1}, the place of the target")
-        elif table.n_columns != len(wanted):
-            raise DataError(
-                f"{table.source} has {table.n_columns} columns where the model needs "
-                f"{len(wanted)}: give the same columns as in training."
-            )
-        if self.header != table.header:
-            notes.append("took the columns by their place, for want of names to compare")
-        return places, notes
+        scaled = self.numbers[number]
+        return put_on_grid(values, scaled.shift, scaled.factor, self.step)

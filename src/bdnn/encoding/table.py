@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,10 @@ class Table:
     rows : callable
         Yields the cells of every row again, for the columns whose texts are wanted. An
         all-number table is thus never held as Python objects.
+    booleans : frozenset of int
+        Places of columns whose numbers 0 and 1 are truth values.
+    refused : mapping of int to str
+        Columns that are neither numbers nor texts, and what they hold instead.
     """
 
     source: str
@@ -46,6 +51,8 @@ class Table:
     numbers: FloatArray
     is_text: BoolArray
     rows: Callable[[], Iterator[list[str]]]
+    booleans: frozenset[int] = frozenset()
+    refused: Mapping[int, str] = field(default_factory=dict)
     _texts: dict[int, NDArray[np.object_]] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -71,7 +78,9 @@ class Table:
         return int(self.numbers.shape[1])
 
     def missing(self, column: int) -> BoolArray:
-        """Tell which cells of a column hold nothing."""
+        """Tell which cells of a column hold nothing; a column that cannot be read is refused."""
+        if column in self.refused:
+            self.refuse(column, self.refused[column])
         gaps: BoolArray = np.isnan(self.numbers[:, column]) & ~self.is_text[:, column]
         return gaps
 
@@ -82,6 +91,14 @@ class Table:
             wanted = {column, *np.flatnonzero(self.is_text.any(axis=0)).tolist()}
             self._texts.update(_read_texts(self.rows(), sorted(wanted), self.n_rows))
         return self._texts[column]
+
+    def refuse(self, column: int, what: str) -> NoReturn:
+        """Raise an error for a column that is no input."""
+        name = self.names[column]
+        raise DataError(
+            f"column {name!r} of {self.source} holds {what}, which are neither measurements nor "
+            f"categories: leave it out with Inputs(drop=[{name!r}]) or --drop."
+        )
 
     def position(self, column: str | int | None) -> int:
         """Find a column by name or place, 1 being the first and -1 the last, which None means."""

@@ -15,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from bdnn.constraints import AbstractConstraint
-from bdnn.encoding.encoder import Encoder
-from bdnn.errors import DataError, ModelError, ModelFileError
+from bdnn.encoding import Encoder, Inputs
+from bdnn.errors import ModelError, ModelFileError
 from bdnn.estimators.fitted import FittedModel
 from bdnn.estimators.problems import (
     MakeProblem,
@@ -44,7 +44,7 @@ from bdnn.training.result import Progress, TrainingResult
 _MOST_CALIBRATED = 20_000
 
 # Parameters that a model file keeps as objects.
-_OBJECTS: dict[str, Any] = {"limits": Limits, "robust": Robust}
+_OBJECTS: dict[str, Any] = {"inputs": Inputs, "limits": Limits, "robust": Robust}
 _LIMITS = ("time limit", "node limit", "interrupted")
 
 
@@ -58,7 +58,7 @@ class BDNNEstimator(FittedModel):
     activation: str | Activation | Sequence[str | Activation] = "step"
     method: str | AbstractMethod = "auto"
     solver: str | AbstractSolver = "auto"
-    scale: str | None = "auto"
+    inputs: str | Inputs = "auto"
     limits: Limits | None = None
     validation_fraction: float = 0.0
     robust: Robust | None = None
@@ -67,6 +67,11 @@ class BDNNEstimator(FittedModel):
     random_state: int | np.random.RandomState | None = None
     n_jobs: int | None = None
     callback: Callable[[Progress], bool | None] | None = None
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
 
     @abstractmethod
     def _architecture(self, n_features: int, n_outputs: int) -> Architecture:
@@ -119,19 +124,22 @@ class BDNNEstimator(FittedModel):
     ) -> Self:
         """Train from nothing."""
         began = time.perf_counter()
-        architecture = self._architecture(samples.values.shape[1], samples.n_outputs)
         method, budget = get_method(self.method), self._budget()
         samples = check_robust(self.robust, samples)
         labels = samples.labels if samples.labels.ndim == 1 else None
-        is_unit = self.scale == "auto" and self.robust is not None and labels is not None
-        encoder = Encoder.fit(
+        inputs = Inputs.of(self.inputs)
+        if inputs.scale == "auto" and self.robust is not None:
+            inputs = replace(inputs, scale="standard")
+        encoder = Encoder.learn(
             samples.values,
-            "standard" if is_unit else self.scale,
-            weights=architecture.weights[0],
+            unscaled.columns,
+            inputs,
+            weights=self._architecture(1, samples.n_outputs).weights[0],
             sample_weight=samples.weight,
             labels=labels,
-            unscaled=unscaled,
+            header=unscaled.header,
         )
+        architecture = self._architecture(encoder.n_inputs, samples.n_outputs)
         counts_all = self._counts_all(method, samples)
         samples = samples.split(self.validation_fraction, budget.seed, counts_all=counts_all)
         task = self._task(samples, architecture, encoder, budget)
@@ -144,7 +152,7 @@ class BDNNEstimator(FittedModel):
         has_column_names = settings.pop("has_column_names", False)
         try:
             for name, kind in _OBJECTS.items():
-                if settings.get(name) is not None:
+                if isinstance(settings.get(name), dict):
                     settings[name] = kind(**settings[name])
             estimator = cls(**settings)
             result = TrainingResult.from_dict(record.result)
@@ -176,8 +184,8 @@ class BDNNEstimator(FittedModel):
         """Samples of the last training and the shape of its network, which parameters must ask."""
         memory = self._memory
         kept = memory.architecture if memory else self.network_.architecture
-        architecture = self._architecture(self.n_features_in_, kept.n_outputs)
-        check_same_shape(architecture, kept, self.scale, self.encoder_.scale)
+        architecture = self._architecture(self.encoder_.n_inputs, kept.n_outputs)
+        check_same_shape(architecture, kept, Inputs.of(self.inputs), self.encoder_)
         known = recalled(memory, given, self._certificate.get("data", {}))
         return known if self.robust is None else check_robust(self.robust, known), architecture
 
@@ -246,21 +254,6 @@ class BDNNEstimator(FittedModel):
         if self.solver != "auto":
             get_solver(self.solver).check_available()
         return budget
-
-    def _unscaled(self, feature_names: Sequence[str] | None, encoder: Encoder | None) -> Encoder:
-        """What the features are: as told, with names given to ``fit``, or the columns' own."""
-        if encoder is None:
-            names = getattr(self, "feature_names_in_", None)
-            names = names if feature_names is None else feature_names
-            if names is None:
-                return Encoder.of_features(self.n_features_in_)
-            encoder = Encoder.of_features(len(names), list(map(str, names)))
-        if encoder.n_features != self.n_features_in_:
-            raise DataError(
-                f"feature_names must name {self.n_features_in_} features, got "
-                f"{encoder.n_features}: give one name per column."
-            )
-        return encoder
 
 
 def _warn_if_stopped(result: TrainingResult) -> None:

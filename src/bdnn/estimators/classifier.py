@@ -13,7 +13,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from bdnn.bounds.previous import PreviousFit
-from bdnn.encoding.encoder import Encoder
+from bdnn.encoding import Encoder, Inputs
 from bdnn.errors import DataError
 from bdnn.estimators.base import BDNNEstimator
 from bdnn.estimators.problems import (
@@ -25,7 +25,8 @@ from bdnn.estimators.problems import (
     continued,
 )
 from bdnn.estimators.samples import LabelledSamples, Memory
-from bdnn.estimators.validation import check_classes, check_features, check_labels, known_labels
+from bdnn.estimators.tables import learn_table
+from bdnn.estimators.validation import check_classes, check_labels, known_labels
 from bdnn.mip.model import GrowingModel
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray
@@ -71,11 +72,11 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         ``Auto(objectives=("margin",))`` configure.
     solver : str or solver object, default "auto"
         ``"cpsat"``, ``"highs"``, ``"scip"``, ``"gurobi"``, or whichever suits the model.
-    scale : {"auto", "standard", "common", "minmax"} or None, default "auto"
-        Scaling of the inputs, part of the model: unit variance, one power of two for all features,
-        or the unit interval. ``"auto"`` takes the second where near neighbours among all
-        samples are clearly more often of one class by it, and the first elsewhere and with
-        ``robust``, whose unit it is.
+    inputs : {"auto", "scaled", "cuts", "both"} or Inputs, default "auto"
+        How raw columns become inputs, part of the model; see :class:`bdnn.Inputs`. Numbers are
+        scaled, or bits compare raw values, or both. ``"auto"`` scales; to unit variance, or by
+        one power of two for all columns where near neighbours among all samples are clearly more
+        often of one class by it, and not with ``robust``, whose unit it is.
     limits : Limits or None, default None
         When to stop, see :class:`bdnn.Limits`; None for a minute.
     class_weight : dict, "balanced" or None, default None
@@ -166,13 +167,13 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         feature_names : sequence of str, optional
             Names for the model file where ``X`` has no column names.
         encoder : Encoder, optional
-            What made ``X`` of a table, instead of names; it becomes part of the model.
+            What the columns are, where ``X`` is codes of a table (see :mod:`bdnn.encoding`).
 
         Returns
         -------
         self
         """
-        values = check_features(self, X, reset=True)
+        values, plain = learn_table(self, X, Inputs.of(self.inputs), feature_names, encoder)
         classes, labels = np.unique(check_labels(y, len(values)), return_inverse=True)
         samples = LabelledSamples.create(
             values,
@@ -185,7 +186,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
             must=must,
             groups=groups,
         )
-        return self._fit(samples, self._unscaled(feature_names, encoder))
+        return self._fit(samples, plain)
 
     def partial_fit(
         self,
@@ -219,7 +220,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         given = check_classes(classes, getattr(self, "classes_", None))
         if given is None or hasattr(self, "model_"):
             return self.extend(X, y, sample_weight, radius=radius, must=must, groups=groups)
-        values = check_features(self, X, reset=True)
+        values, plain = learn_table(self, X, Inputs.of(self.inputs), None, None)
         labels = known_labels(y, len(values), given)
         samples = LabelledSamples.create(
             values,
@@ -231,7 +232,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
             must=must,
             groups=groups,
         )
-        return self._fit(samples, self._unscaled(None, None), models=GrowingModel())
+        return self._fit(samples, plain, models=GrowingModel())
 
     def extend(
         self,

@@ -15,9 +15,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from bdnn import limits
-from bdnn.encoding.encoder import Encoder
+from bdnn.encoding import Encoder, Inputs
 from bdnn.estimators.problems import Robust
-from bdnn.estimators.validation import check_features
+from bdnn.estimators.tables import known_codes
 from bdnn.export.c import CExport, export_c
 from bdnn.export.onnx import to_onnx
 from bdnn.export.rules import to_rules
@@ -227,7 +227,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
     def _values(self, X: ArrayLike) -> FloatArray:
         """Raw features for the fitted model."""
         check_is_fitted(self, "model_")
-        return check_features(self, X, reset=False)
+        return known_codes(self, X, self.encoder_)
 
     def _reference(self, X: ArrayLike | None) -> FloatArray | None:
         return None if X is None else self._values(X)
@@ -244,7 +244,7 @@ def _plain_parameter(value: Any) -> Any:
     named = AbstractMethod | AbstractSolver | WeightSet | Activation
     if isinstance(value, named):
         return value.name
-    if isinstance(value, Limits | Robust):
+    if isinstance(value, Inputs | Limits | Robust):
         return asdict(value)
     if isinstance(value, np.generic):
         return value.item()

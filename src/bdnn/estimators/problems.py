@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdnn.constraints import AbstractConstraint, DemographicParity, MustClassify
-from bdnn.encoding.encoder import Encoder
+from bdnn.encoding import Encoder, Inputs
 from bdnn.encoding.scaling import AUTO_KINDS
 from bdnn.errors import ModelError
 from bdnn.estimators.samples import LabelledSamples
@@ -160,7 +160,7 @@ def make_task(
             problem, lines = led_by(problem, true), true.line
         context = Context(
             architecture,
-            encoder.feature_names,
+            encoder.input_names,
             tuple(samples.classes.tolist() if is_labelled else range(architecture.n_outputs)),
             samples.values,
             samples.labels if is_labelled else np.zeros(len(lines), dtype=np.intp),
@@ -235,11 +235,13 @@ def check_constraints(constraints: object) -> tuple[AbstractConstraint, ...]:
 
 
 def check_same_shape(
-    asked: Architecture, kept: Architecture, scale: str | None, kind: str | None
+    asked: Architecture, kept: Architecture, inputs: Inputs, encoder: Encoder
 ) -> None:
     """Refuse parameters that ask for another network or encoder than there is."""
+    kind, scale = encoder.scale, inputs.scale
     kinds = (kind, *(["auto"] if kind in AUTO_KINDS else []))
-    if asked != kept or scale not in kinds:
+    is_same = scale in kinds if encoder.numbers else True
+    if asked != kept or not is_same or inputs.has_bits < bool(encoder.bits):
         raise ModelError(
             f"extend keeps the network {kept} with scale {kind!r}, got parameters for "
             f"{asked} with scale {scale!r}: set them back or fit anew."

@@ -12,12 +12,13 @@ from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from threadpoolctl import threadpool_limits
 
-from bdnn.encoding.encoder import Encoder
+from bdnn.encoding import Encoder, Inputs
 from bdnn.errors import ModelError
 from bdnn.estimators.base import BDNNEstimator
 from bdnn.estimators.problems import MakeProblem, Task, check_robust
 from bdnn.estimators.samples import LabelledSamples
-from bdnn.estimators.validation import check_features, check_targets
+from bdnn.estimators.tables import learn_table
+from bdnn.estimators.validation import check_targets
 from bdnn.model import TargetScaler
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture, WeightSet
@@ -75,8 +76,9 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         lets a solver go on where the problem is small.
     solver : str or solver object, default "auto"
         ``"scip"`` and ``"gurobi"`` take squares as they are, ``"highs"`` by tangents.
-    scale : {"standard", "common", "minmax"} or None, default "standard"
-        Scaling of the inputs, part of the model.
+    inputs : {"auto", "scaled", "cuts", "both"} or Inputs, default "auto"
+        How raw columns become inputs, part of the model; see :class:`bdnn.Inputs`. Numbers are
+        scaled, or bits compare raw values, or both. ``"auto"`` scales to unit variance.
     limits : Limits or None, default None
         When to stop, see :class:`bdnn.Limits`; None for a minute.
     validation_fraction : float, default 0
@@ -127,7 +129,6 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
     loss: str = "squared"
     ridge: float | str = "auto"
     smoothing: float | str = "auto"
-    scale: str | None = "standard"
 
     def fit(
         self,
@@ -151,15 +152,15 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
         feature_names : sequence of str, optional
             Names for the model file where ``X`` has no column names.
         encoder : Encoder, optional
-            What made ``X`` of a table, instead of names; it becomes part of the model.
+            What the columns are, where ``X`` is codes of a table (see :mod:`bdnn.encoding`).
 
         Returns
         -------
         self
         """
-        values = check_features(self, X, reset=True)
+        values, plain = learn_table(self, X, Inputs.of(self.inputs), feature_names, encoder)
         samples = self._samples(values, y, sample_weight, radius)
-        return self._fit(samples, self._unscaled(feature_names, encoder))
+        return self._fit(samples, plain)
 
     def extend(
         self,

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import check_consistent_length
 
 from bdnn.errors import DataError
 from bdnn.limits import LARGEST_INPUT
@@ -18,35 +18,6 @@ from bdnn.network.activation import BoolArray, FloatArray
 
 # Whole numbers up to here add up without rounding, and solvers take larger costs for infinite.
 _LARGEST_WEIGHT = 1e15
-
-
-def check_features(estimator: Any, X: Any, *, reset: bool) -> FloatArray:
-    """Turn features into a float array, refusing what cannot be used.
-
-    scikit-learn checks shape, type and feature names; numbers are checked here, because a user
-    wants to know which column is wrong.
-    """
-    try:
-        values = validate_data(estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
-    except ValueError as error:
-        if "could not convert string" not in str(error):
-            raise
-        raise DataError(f"X must hold numbers, got text ({error}): encode or drop it.") from error
-    # Comparisons with NaN are false, so that one look at the extremes settles the usual case.
-    if values.size and values.min() >= -LARGEST_INPUT and values.max() <= LARGEST_INPUT:
-        return np.asarray(values)
-    for is_bad, what in (
-        (np.isnan(values), "NaN"),
-        (np.isinf(values), "inf"),
-        (np.abs(values) > LARGEST_INPUT, f"a value beyond {LARGEST_INPUT:g}"),
-    ):
-        if is_bad.any():
-            row, column = np.argwhere(is_bad)[0]
-            raise DataError(
-                f"X must hold finite numbers of ordinary size, got {what} in row {row}, column "
-                f"{column}: remove, fill or rescale it."
-            )
-    return np.asarray(values)
 
 
 def check_targets(y: Any, n_samples: int) -> FloatArray:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.encoding.encoder import Encoder
+from bdnn.encoding import Encoder, Inputs
 from bdnn.errors import BDNNError
 from bdnn.experiments.experiment import Method
 from bdnn.experiments.fields import Fields
@@ -22,6 +22,8 @@ from bdnn.network.architecture import WeightSet
 
 Labels = NDArray[np.intp]
 
+# Settings that are parts of a parameter.
+_GROUPED = {"robust_loss", "scale"}
 _PEERS = ("logistic", "forest", "boosting", "tree")
 _DNN_DEFAULTS: dict[str, Any] = {
     "epochs": 20,
@@ -56,8 +58,8 @@ def check_method(method: Method, grid: Mapping[str, list[Any]], fields: Fields) 
     if method.kind == "bdnn":
         from bdnn.estimators import BDNNClassifier
 
-        reserved = {"hidden", "limits", "random_state", "validation_fraction", "callback"}
-        known["bdnn"] = set(BDNNClassifier().get_params()) - reserved | {"robust_loss"}
+        reserved = {"hidden", "inputs", "limits", "random_state", "validation_fraction", "callback"}
+        known["bdnn"] = set(BDNNClassifier().get_params()) - reserved | _GROUPED
     wrong = [name for name in method.settings if name not in known[method.kind]]
     if wrong:
         raise fields.error(
@@ -108,9 +110,11 @@ def _fit_bdnn(work: Mapping[str, Any], X: FloatArray, y: Labels, validation: flo
 
     settings, radius = work["settings"], work["radius"]
     loss = settings.get("robust_loss", "certified")
+    own = {name: value for name, value in settings.items() if name not in _GROUPED}
     model = BDNNClassifier(
         **{
-            **{name: value for name, value in settings.items() if name != "robust_loss"},
+            **own,
+            "inputs": Inputs(scale=settings.get("scale", "auto")),
             "hidden": parse_hidden(work["hidden"]),
             "method": _training_method(settings, work["options"]),
             "limits": Limits(seconds=work["seconds"]),

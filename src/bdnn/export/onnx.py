@@ -34,6 +34,7 @@ def to_onnx(model: Model) -> bytes:
         If the package ``onnx`` is missing.
     """
     graph = _Graph(_import("onnx"))
+    model.require_plain("export to ONNX")
     network, shape = model.network, model.network.architecture
     values = _scale(graph, model.encoder)
     for k, (W, t) in enumerate(zip(network.weights, network.thresholds, strict=True)):

@@ -22,17 +22,19 @@ def is_small(network: Network) -> bool:
 def to_rules(model: Model) -> str:
     """Write a network as rules, one per unit."""
     shape = model.network.architecture
-    names: Sequence[str] = model.feature_names
+    names: Sequence[str] = model.encoder.input_names
     scaler = model.encoder
     lines = []
     if scaler.step:
         lines.append("z(feature) is the scaled feature, (value - shift) * factor:")
-        used = np.flatnonzero(model.network.weights[0].any(axis=0)).tolist()
+        weights = model.network.weights[0][:, : scaler.n_numbers]
+        used = np.flatnonzero(weights.any(axis=0)).tolist()
         lines += [
             f"  z({names[j]}) = ({names[j]} - {scaler.shift[j]:.6g}) * {scaler.factor[j]:.6g}"
             for j in used
         ]
-        names = [f"z({name})" for name in names]
+        scaled = [f"z({name})" for name in names[: scaler.n_numbers]]
+        names = [*scaled, *names[scaler.n_numbers :]]
     for k, (W, t) in enumerate(
         zip(model.network.weights, model.network.thresholds, strict=True), start=1
     ):

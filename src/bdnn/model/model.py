@@ -100,6 +100,11 @@ class Model:
                 f"a model needs one class per output, got {len(self.classes)} for {n_outputs}: "
                 "check the classes."
             )
+        if self.encoder.n_inputs != self.network.architecture.n_features:
+            raise ModelError(
+                f"the encoder makes {self.encoder.n_inputs} inputs where the network takes "
+                f"{self.network.architecture.n_features}: keep them together."
+            )
 
     @property
     def kind(self) -> Literal["classifier", "regressor"]:
@@ -108,18 +113,18 @@ class Model:
 
     @property
     def n_features(self) -> int:
-        """Number of raw features."""
-        return self.encoder.n_features
+        """Number of raw columns."""
+        return self.encoder.n_columns
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Names of the features, ``x1``, ``x2``, ... where they have none."""
-        return self.encoder.feature_names
+        """Names of the raw columns, ``x1``, ``x2``, ... where they have none."""
+        return self.encoder.names
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Names of the features where these came with the data."""
-        return self.encoder.feature_names if self.encoder.header else None
+        """Names of the raw columns where these came with the data."""
+        return self.encoder.names if self.encoder.header else None
 
     @cached_property
     def labels(self) -> NDArray[Any]:
@@ -127,14 +132,14 @@ class Model:
         return np.array(self.classes)
 
     def inputs(self, X: ArrayLike) -> FloatArray:
-        """What the network is given for raw features."""
+        """What the network is given for the codes of raw columns."""
         return self.encoder.transform(X)
 
     def outcomes(self, X: FloatArray) -> NDArray[np.intp]:
         """Index of every sample's predicted class."""
         found = np.empty(len(X), dtype=np.intp)
         # Blocks of rows stay in cache from the encoder to the class.
-        block = max(1, _BLOCK_ENTRIES // X.shape[1])
+        block = max(1, _BLOCK_ENTRIES // max(X.shape[1], self.encoder.n_inputs))
         for first in range(0, len(X), block):
             rows = slice(first, first + block)
             found[rows] = self.network.predict(self.inputs(X[rows]))
@@ -173,6 +178,14 @@ class Model:
             )
         match = labels[:, None] == self.labels
         return np.where(match.any(axis=1), match.argmax(axis=1), -1)
+
+    def require_plain(self, what: str) -> None:
+        """Raise an error unless every column is one number."""
+        if not self.encoder.is_plain:
+            raise UnsupportedFeatureError(
+                f"{what} is for models whose columns are numbers, got one with texts or bits: "
+                "train with inputs='scaled' on numbers."
+            )
 
     def require_classifier(self, what: str) -> None:
         """Raise an error for a regressor, whose outputs are no classes."""

@@ -32,7 +32,7 @@ def describe_data(
     Parameters
     ----------
     X : array of shape (n_samples, n_features)
-        Features before scaling.
+        Codes of the raw columns, NaN where a value is missing.
     labels : array of int
         Index of every sample's class.
     used : array of bool
@@ -44,14 +44,18 @@ def describe_data(
     """
     rows = None if used.all() else format_rows(np.flatnonzero(used))
     X, labels = X[used] + 0.0, labels[used]  # + 0.0 turns -0.0 into 0.0
+    gaps = np.isnan(X)
+    if gaps.any():
+        X[gaps] = np.nan  # all by the same bits
+    some = np.where(gaps.all(axis=0), 0.0, X)
     return {
         "rows": len(X),
         "used": rows,
         "sha256": fingerprint(X, labels),
         "class_weight": None if class_weight is None else [float(w) for w in class_weight],
         "sample_weight": False if sample_weight is None else _weights(sample_weight[used]),
-        "low": X.min(axis=0).tolist(),
-        "high": X.max(axis=0).tolist(),
+        "low": np.nanmin(some, axis=0).tolist(),
+        "high": np.nanmax(some, axis=0).tolist(),
         "per_unit": _units(X),
     }
 
@@ -87,6 +91,7 @@ def _units(X: FloatArray) -> list[int | None]:
     """Smallest numbers of counts per unit that make whole counts of features, None without one."""
     found: list[int | None] = [None] * X.shape[1]
     left = np.arange(X.shape[1])
+    X = np.where(np.isnan(X), 0.0, X) if np.isnan(X).any() else X  # a whole count of any unit
     largest = np.abs(X).max(axis=0, initial=0.0)
     for unit in _UNITS:  # smallest first, decimal before binary
         fits = largest[left] * unit < 2.0**31

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any, get_args
 
 import numpy as np
@@ -11,8 +13,9 @@ import numpy as np
 from bdnn import limits
 from bdnn.checker.files import parse_json, read_bytes
 from bdnn.checker.model import check_calibration
-from bdnn.encoding.columns import Column
+from bdnn.encoding.columns import Bit, Column, Kind, Missing, Number
 from bdnn.encoding.encoder import Encoder
+from bdnn.encoding.inputs import UnknownRule
 from bdnn.encoding.scaling import ScaleKind
 from bdnn.errors import ModelFileError
 from bdnn.model import Calibration, Model, TargetScaler
@@ -91,7 +94,7 @@ def _parse(content: bytes, name: str) -> ModelRecord:
 
 def _record(data: dict[str, Any]) -> ModelRecord:
     encoder = _read_encoder(data["encoder"])
-    network = _read_network(data["network"], encoder.n_features)
+    network = _read_network(data["network"], encoder.n_inputs)
     shape, outputs = network.architecture, data["outputs"]
     classes = outputs["classes"]
     _require(
@@ -107,7 +110,8 @@ def _record(data: dict[str, Any]) -> ModelRecord:
     )
     for key in ("settings", "result", "extra"):
         _require(isinstance(data[key], dict), f"{key} is no object")
-    certificate = _check_certificate(data.get("certificate", {}), encoder.n_features)
+    n_ranges = encoder.n_columns if "bits" in data["encoder"] else encoder.n_numbers
+    certificate = _check_certificate(data.get("certificate", {}), n_ranges)
     calibration = _read_calibration(data.get("calibration"), len(classes))
     model = Model(encoder, network, tuple(classes), targets, calibration)
     _require(data["kind"] == model.kind, f"it is of kind {data['kind']!r}")
@@ -130,51 +134,98 @@ def _read_calibration(data: dict[str, Any] | None, n_classes: int) -> Calibratio
 
 def _read_encoder(data: dict[str, Any]) -> Encoder:
     scale, step, header = data["scale"], data["step"], data["header"]
+    unknown = data.get("unknown", "error")
     _require(type(header) is bool, "the header is neither there nor not")
+    _require(unknown in get_args(UnknownRule), "unknown texts are treated in no known way")
     _require(type(step) in (int, float), "the encoder's step is no number")
     _require(isinstance(data["columns"], list), "the columns are no list")
-    encoder = Encoder.of_columns(
-        [_read_column(column) for column in data["columns"]], header=header
-    )
-    stated = [(number["column"], number["value"]) for number in data["numbers"]]
-    wanted = [(number.column, number.value) for number in encoder.numbers]
-    _require(
-        stated == wanted and all(type(column) is int for column, _ in stated),
-        "the encoder's numbers do not fit its columns",
-    )
-    shift, factor = (
-        _numbers([number[key] for number in data["numbers"]]) for key in ("shift", "factor")
-    )
-    _require(
-        len(shift) > 0 and shift.shape == factor.shape == (len(wanted),), "there are no numbers"
-    )
+    _require(0 < len(data["columns"]) <= limits.COLUMNS, "there are no columns, or too many")
+    columns = tuple(_read_column(column) for column in data["columns"])
+    parts: dict[str, list[Any]] = {"numbers": data["numbers"], "bits": data.get("bits", [])}
+    for name, most in (("numbers", limits.WIDTH), ("bits", limits.BITS)):
+        _require(isinstance(parts[name], list), f"the {name} are no list")
+        _require(len(parts[name]) <= most, f"there are more than {most} {name}")
+    numbers = tuple(_read_number(number, columns) for number in parts["numbers"])
+    bits = tuple(_read_bit(bit, columns) for bit in parts["bits"])
+    _require(len(numbers) + len(bits) > 0, "there are no inputs")
+    _require(_is_ordered(numbers, bits, columns), "the encoder's inputs are in another order")
+    encoder = Encoder(columns, numbers, bits, header=header, unknown=unknown)
     if step == 0:
-        is_plain = scale is None and not shift.any() and bool((factor == 1).all())
-        _require(is_plain, "inputs as they are have a scale")
+        is_plain = all(number.shift == 0 and number.factor == 1 for number in numbers)
+        _require(scale is None and is_plain, "inputs as they are have a scale")
         return encoder
-    _require(scale in get_args(ScaleKind), "unknown scale")
+    _require(bool(numbers) and scale in get_args(ScaleKind), "unknown scale")
     is_power = 2.0**-60 <= step <= 1.0 and math.frexp(step)[0] == 0.5
     _require(is_power, "the encoder's step is no power of two")  # on which sums are exact
-    _require(bool((factor > 0).all()), "the encoder turns a feature round")
-    return encoder.scaled_by(shift, factor, step, scale)
+    is_upward = all(number.factor > 0 for number in numbers)
+    _require(is_upward, "the encoder turns a feature round")
+    return replace(encoder, step=float(step), scale=scale)
 
 
 def _read_column(data: dict[str, Any]) -> Column:
     name, kind, values, fill = (data[key] for key in ("name", "kind", "values", "fill"))
+    missing = data.get("missing", "error" if fill is None else "fill")
     _require(type(name) is str, "a column has no name")
+    _require(
+        kind in get_args(Kind) and missing in get_args(Missing),
+        f"column {name[:40]!r} is of no known kind",
+    )
     _require(
         isinstance(values, list)
         and all(type(value) is str for value in values)
-        and len(set(values)) == len(values)
-        and kind == ("category" if values else "number"),
-        f"column {name[:40]!r} is of no known kind",
+        and len(set(values)) == len(values) <= limits.CATEGORIES
+        and (kind == "category") == bool(values),
+        f"column {name[:40]!r} has texts that do not fit its kind",
     )
-    is_number = type(fill) in (int, float) and math.isfinite(fill)
+    is_number = type(fill) in (int, float) and abs(fill) <= limits.LARGEST_INPUT
+    is_own = fill in values if values else is_number
     _require(
-        fill is None or (fill in values if values else is_number),
+        is_own if fill is not None else missing in ("error", "none"),
         f"column {name[:40]!r} is filled with something else than its values",
     )
-    return Column(name, tuple(values), fill)
+    (factor,) = _numbers([data.get("factor", 1.0)]).tolist()
+    _require(factor > 0, f"column {name[:40]!r} has no unit")
+    return Column(name, kind, tuple(values), fill, missing, factor)
+
+
+def _read_number(data: dict[str, Any], columns: tuple[Column, ...]) -> Number:
+    column, value = data["column"], data["value"]
+    _require(type(column) is int and 0 <= column < len(columns), "a number is of no column")
+    own = columns[column].values
+    fits = type(value) is str and value in own if own else value is None
+    _require(fits, "the encoder's numbers do not fit its columns")
+    shift, factor = _numbers([data["shift"], data["factor"]]).tolist()
+    return Number(column, value, shift, factor)
+
+
+def _read_bit(data: dict[str, Any], columns: tuple[Column, ...]) -> Bit:
+    column, kind, value = data["column"], data["kind"], data["value"]
+    _require(type(column) is int and 0 <= column < len(columns), "a bit is of no column")
+    own = columns[column].values
+    if kind == "ge":
+        is_cut = type(value) in (int, float) and abs(value) <= limits.LARGEST_INPUT
+        _require(is_cut and not own, "a cut is no number")
+        return Bit(column, "ge", float(value))
+    if kind == "is":
+        _require(type(value) is str and value in own, "a bit is about an unknown text")
+        return Bit(column, "is", value)
+    _require(kind == "missing" and value is None, "a bit is of no known kind")
+    _require(columns[column].missing == "bit", "a bit is about values that are never missing")
+    return Bit(column, "missing")
+
+
+def _is_ordered(
+    numbers: tuple[Number, ...], bits: tuple[Bit, ...], columns: tuple[Column, ...]
+) -> bool:
+    """Whether inputs follow the columns, and their texts and cuts, each of them once."""
+
+    def place(part: Number | Bit) -> tuple[int, int, float]:
+        kind = ("ge", "is", "missing").index(part.kind) if isinstance(part, Bit) else 0
+        if isinstance(part.value, str):
+            return part.column, kind, columns[part.column].values.index(part.value)
+        return part.column, kind, part.value or 0.0
+
+    return all(a < b for part in (numbers, bits) for a, b in pairwise(map(place, part)))
 
 
 def _read_network(data: dict[str, Any], n_features: int) -> Network:

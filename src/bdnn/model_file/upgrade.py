@@ -20,10 +20,10 @@ _NEWER = {"activation", "output"}
 def upgrade(content: dict[str, Any]) -> dict[str, Any]:
     """Bring a checked object of any known version to the newest one."""
     if content["version"] > 2:
-        return content
+        return _with_inputs(content)
     extra = content["extra"]
     encoder, extra = _encoder(content, extra if isinstance(extra, dict) else {})
-    return _with_groups(
+    upgraded = _with_groups(
         {
             **{key: content[key] for key in ("format", "version", "kind", "settings")},
             "encoder": encoder,
@@ -34,6 +34,16 @@ def upgrade(content: dict[str, Any]) -> dict[str, Any]:
             **({"certificate": content["certificate"]} if "certificate" in content else {}),
         }
     )
+    return _with_inputs(upgraded)
+
+
+def _with_inputs(content: dict[str, Any]) -> dict[str, Any]:
+    """The scale as a part of what is said of inputs."""
+    settings = content["settings"]
+    if not isinstance(settings, dict) or "scale" not in settings:
+        return content
+    new = {key: value for key, value in settings.items() if key != "scale"}
+    return {**content, "settings": {**new, "inputs": {"scale": settings["scale"]}}}
 
 
 def _encoder(

@@ -37,7 +37,7 @@ def dumps(record: ModelRecord) -> str:
         "format": FORMAT,
         "version": VERSION,
         "kind": model.kind,
-        "encoder": encode(_encoder(model.encoder)),
+        "encoder": encode(encoder_content(model.encoder)),
         "network": _network(model.network),
         "outputs": {"classes": list(model.classes), "targets": _targets(model.targets)},
         **({"calibration": asdict(model.calibration)} if model.calibration else {}),
@@ -60,13 +60,16 @@ def dumps(record: ModelRecord) -> str:
     return text
 
 
-def _encoder(encoder: Encoder) -> dict[str, Any]:
+def encoder_content(encoder: Encoder) -> dict[str, Any]:
+    """The encoder as plain data."""
     return {
         "scale": encoder.scale,
         "step": encoder.step,
         "header": encoder.header,
-        "columns": [{**asdict(column), "kind": column.kind} for column in encoder.columns],
+        "unknown": encoder.unknown,
+        "columns": [asdict(column) for column in encoder.columns],
         "numbers": [asdict(number) for number in encoder.numbers],
+        "bits": [asdict(bit) for bit in encoder.bits],
     }
 
 

@@ -16,12 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from bdnn.checker.encoder import parse_encoder
 from bdnn.checker.guarantee import Ball, Guarantee
 from bdnn.checker.guarantee import Domain as ExactDomain
 from bdnn.checker.layers import Layer
 from bdnn.checker.model import Classifier
 from bdnn.errors import DataError
 from bdnn.model import Model
+from bdnn.model_file.write import encoder_content
 from bdnn.network.activation import FloatArray
 from bdnn.network.norms import check_norm, check_radius, check_units
 from bdnn.robustness.domain import Domain
@@ -184,12 +186,14 @@ def fingerprint(model: Model) -> str:
     content = hashlib.sha256(f"{network.architecture!r} {scaler.scale} {scaler.step!r}".encode())
     for values in (*network.weights, *network.thresholds, scaler.shift, scaler.factor):
         content.update(np.ascontiguousarray(values, dtype="<f8").tobytes())
+    if not scaler.is_plain:
+        content.update(repr((scaler.columns, scaler.numbers, scaler.bits)).encode())
     return content.hexdigest()
 
 
 def _plain(model: Model) -> Classifier:
     """What decides a prediction, in Python's own numbers."""
-    network, scaler = model.network, model.encoder
+    network = model.network
     shape = network.architecture
     layers = [
         Layer(W.tolist(), t.tolist(), kind.name, shape.activation_of(k).values)
@@ -197,10 +201,4 @@ def _plain(model: Model) -> Classifier:
             zip(network.weights, network.thresholds, shape.weights, strict=True)
         )
     ]
-    return Classifier(
-        layers,
-        shape.ties,
-        scaler.shift.tolist(),
-        scaler.factor.tolist(),
-        scaler.step,
-    )
+    return Classifier(layers, shape.ties, parse_encoder(encoder_content(model.encoder)))

@@ -81,6 +81,7 @@ class PerturbationSet:
     ) -> PerturbationSet:
         """Look around samples of a classifier, whatever its weights and activations."""
         model.require_classifier("robustness")
+        model.require_plain("robustness")
         scaler = model.encoder
         if not (np.isfinite(scaler.factor) & (scaler.factor != 0)).all():
             raise ModelError(

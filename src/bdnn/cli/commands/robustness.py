@@ -198,15 +198,13 @@ def _domain(encoder: Encoder, X: FloatArray, perturbation: Perturbation) -> Doma
     """Categories as the model's table has them, and the columns that the user names."""
     from bdnn.robustness import Domain
 
-    features = list(zip(encoder.columns, encoder.places(), strict=True))
-    places = {column.name: members for column, members in features}
+    places = {name: [j] for j, name in enumerate(encoder.names)}
     return Domain.create(
         X.shape[1],
         lower=X.min(axis=0) if perturbation.in_range else None,
         upper=X.max(axis=0) if perturbation.in_range else None,
         integer=_features(places, perturbation.integer or (), "--integer"),
         fixed=_features(places, perturbation.fixed or (), "--fixed"),
-        groups=[members for column, members in features if column.values],
     )
 
 

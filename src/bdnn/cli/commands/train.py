@@ -6,7 +6,7 @@ from typing import Any
 
 from bdnn.cli.options import options
 from bdnn.cli.options.constraints import Constraints, Guarantee
-from bdnn.cli.options.data import Data
+from bdnn.cli.options.data import Columns, Data
 from bdnn.cli.options.learning import Learning, Limits, Shape
 from bdnn.cli.output import ModelOutput, number, percent, print_pairs
 from bdnn.errors import DataError
@@ -17,6 +17,7 @@ _PRICED = "loss and prices, which the bound is about"
 @options
 def train(
     data: Data,
+    columns: Columns,
     shape: Shape,
     learning: Learning,
     limits: Limits,
@@ -26,19 +27,20 @@ def train(
 ) -> None:
     """Train a binarized network and say how far from optimal it is.
 
-    DATA is a CSV file (separator , ; or tab, with or without header) or a built-in data set. Text
-    columns are one-hot encoded. Ctrl-C ends training and keeps the best network so far.
+    DATA is a CSV file (separator , ; or tab, with or without header) or a built-in data set.
+    Columns may be numbers, texts or truth values, and may have gaps. Ctrl-C ends training and
+    keeps the best network so far.
     """
     from bdnn.cli.fitting import SETTLED, Task
     from bdnn.cli.source import training_samples
 
     parameters = {
         name: value
-        for group in (shape, learning, limits, guarantee, constraints)
+        for group in (columns, shape, learning, limits, guarantee, constraints)
         for name, value in group.parameters().items()
     }
     task = Task.create(learning, parameters)
-    samples = training_samples(data, regression=learning.regression)
+    samples = training_samples(data, columns.chosen, regression=learning.regression)
     rows = data.split(samples, seed=limits.seed, regression=learning.regression)
     output.tell(samples.notes)
     summary, problem = task.fit(samples, rows, data.data, limits, output)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bdnn.cli.options import argument, option
 from bdnn.errors import DataError
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from bdnn.datasets import Samples
+    from bdnn.encoding import Inputs
 
 _CSV = "A CSV file (also .gz), or the name of a built-in data set (see 'bdnn datasets')."
 
@@ -52,12 +53,58 @@ class LabelledTable(Table):
 
 
 @dataclass(frozen=True)
+class Columns:
+    """What becomes of the columns; what is not given is the estimator's choice."""
+
+    panel: ClassVar[str] = "Data"
+
+    inputs: str | None = option(
+        "auto, scaled (numbers), cuts (bits such as age >= 42) or both.", shown="auto"
+    )
+    cuts: int | None = option("The most cuts of a column.", shown="16")
+    scale: str | None = option(
+        "auto, standard, common, minmax or none.", shown="auto; standard for --regression"
+    )
+    drop: list[str] | None = option("A column to leave out.", metavar="COL", shown=False)
+    categories: list[str] | None = option(
+        "A column of numbers that are names.", metavar="COL", shown=False
+    )
+    missing: str | None = option(
+        "auto, mean, median or most-frequent fill missing values; error refuses them.",
+        shown="auto",
+    )
+    unknown: str | None = option(
+        "none or error: whether texts that are new at prediction are refused.", shown="none"
+    )
+
+    def parameters(self) -> dict[str, Any]:
+        """Parameters of the estimator."""
+        return {"inputs": self.chosen} if any(vars(self).values()) else {}
+
+    @property
+    def chosen(self) -> Inputs:
+        """What is said of the inputs."""
+        from bdnn.encoding import Inputs
+
+        given: dict[str, Any] = {
+            "encode": self.inputs,
+            "cuts": self.cuts,
+            "scale": self.scale,
+            "drop": self.drop,
+            "categories": self.categories,
+            "missing": self.missing,
+            "unknown": self.unknown,
+        }
+        given = {name: value for name, value in given.items() if value is not None}
+        if self.scale == "none":
+            given["scale"] = None
+        return Inputs(**given)
+
+
+@dataclass(frozen=True)
 class Data(LabelledTable):
     """Rows to train on, and to test on."""
 
-    missing: str | None = option(
-        "Fill missing values by mean, median or most-frequent.", shown="refused"
-    )
     rows: int | None = option(
         "Train on the first so many rows and test on the others.", shown="all"
     )

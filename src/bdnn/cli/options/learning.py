@@ -14,7 +14,7 @@ _OF_REGRESSORS = ("loss", "ridge", "smoothing")
 
 @dataclass(frozen=True)
 class Shape:
-    """Layers, weights and inputs; what is not given is the estimator's choice."""
+    """Layers and weights; what is not given is the estimator's choice."""
 
     hidden: list[str] | None = option(
         "Width of a hidden layer, once per layer; or all as in 50,50; or none.",
@@ -32,9 +32,6 @@ class Shape:
         shown="step",
     )
     ties: str | None = option("score or first.", shown="score")
-    scale: str | None = option(
-        "auto, standard, common, minmax or none.", shown="auto; standard for --regression"
-    )
 
     def parameters(self) -> dict[str, Any]:
         """Parameters of the estimator."""
@@ -47,8 +44,6 @@ class Shape:
         given = {name: value for name, value in given.items() if value is not None}
         if self.hidden:
             given["hidden"] = _widths(self.hidden)
-        if self.scale not in (None, "auto"):
-            given["scale"] = None if self.scale == "none" else self.scale
         return given
 
 

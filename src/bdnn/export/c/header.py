@@ -108,6 +108,7 @@ def export_c(
     CExport
     """
     check_name(name)
+    model.require_plain("export to C")
     if class_names and not model.classes:
         raise ModelError("a regressor has no class labels to add: leave class_names out.")
     if tests < 0 or (main and not tests):

@@ -1,0 +1,138 @@
+"""What a user gives as X: arrays of numbers, arrays of objects, and frames, as codes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from bdnn.encoding import Encoder, Inputs, Table, learn_columns, note_gaps, read_codes
+from bdnn.encoding.frames import frame_table, is_frame, object_table
+from bdnn.errors import DataError
+from bdnn.limits import LARGEST_INPUT
+from bdnn.network.activation import FloatArray
+
+
+def learn_table(
+    estimator: Any,
+    X: Any,
+    inputs: Inputs,
+    names: Sequence[str] | None,
+    encoder: Encoder | None,
+) -> tuple[FloatArray, Encoder]:
+    """Codes of training rows, and an encoder that knows what their columns are, and no more.
+
+    Parameters
+    ----------
+    names : sequence of str, optional
+        Of columns that have none of their own.
+    encoder : Encoder, optional
+        What the columns are, where ``X`` is codes already.
+    """
+    if encoder is not None:
+        codes = _numbers(estimator, X, reset=True)
+        _check_count(encoder.n_columns, codes.shape[1])
+        return codes, encoder
+    table = _table(estimator, X, reset=True)
+    own = getattr(estimator, "feature_names_in_", None)
+    if names is None and own is not None:
+        names = own.tolist()
+    if table is None:
+        codes = _numbers(estimator, X, reset=True)
+        called = _made_up(codes.shape[1]) if names is None else tuple(map(str, names))
+        _check_count(len(called), codes.shape[1])
+        if not inputs.drop and not inputs.categories:
+            return codes, Encoder.of_features(codes.shape[1], None if names is None else called)
+        table = replace(Table.of_numbers("X", called, codes), header=names is not None)
+    else:
+        called = _made_up(table.n_columns) if names is None else tuple(map(str, names))
+        _check_count(len(called), table.n_columns)
+        table = replace(table, names=called, header=names is not None)
+    columns, codes = learn_columns(table, inputs)
+    return codes, Encoder(columns, header=table.header)
+
+
+def known_codes(estimator: Any, X: Any, encoder: Encoder) -> FloatArray:
+    """Codes of rows for an encoder, with a warning of what was not so in training."""
+    table = _table(estimator, X, reset=False)
+    if table is None:
+        codes = _numbers(estimator, X, reset=False)
+        is_plain = all(column.kind == "number" for column in encoder.columns)
+        if is_plain and codes.shape[1] == encoder.n_columns:
+            notes = note_gaps(encoder, codes) if np.isnan(codes.min(initial=0.0)) else []
+            _warn(notes)
+            return codes
+        table = replace(Table.of_numbers("X", _made_up(codes.shape[1]), codes), header=False)
+    codes, notes = read_codes(encoder, table)
+    _warn([note for note in notes if not note.startswith("took ")])
+    return codes
+
+
+def _warn(notes: Sequence[str]) -> None:
+    """One warning where the user called a method: four calls up."""
+    if notes:
+        warnings.warn("; ".join(notes) + ".", UserWarning, stacklevel=5)
+
+
+def _table(estimator: Any, X: Any, *, reset: bool) -> Table | None:
+    """The table of a frame or of objects, None for numbers; scikit-learn looks at names only."""
+    if is_frame(X):
+        validate_data(estimator, X, skip_check_array=True, reset=reset)
+        table = frame_table(X)
+    elif _holds_objects(X):
+        validate_data(estimator, X, dtype=None, ensure_all_finite=False, reset=reset)
+        table = object_table(X)
+    else:
+        return None
+    if not table.n_rows:
+        raise DataError("X has 0 sample(s) while a minimum of 1 is required: give rows.")
+    return table
+
+
+def _holds_objects(X: Any) -> bool:
+    """Whether an array or a list has texts or other objects in it."""
+    if isinstance(X, list | tuple):
+        try:
+            X = np.asarray(X)
+        except ValueError:
+            return False  # rows of different lengths, which scikit-learn says
+    return isinstance(X, np.ndarray) and X.dtype.kind in "OUS"
+
+
+def _numbers(estimator: Any, X: Any, *, reset: bool) -> FloatArray:
+    """An array of numbers, NaN where one is missing.
+
+    scikit-learn checks shape and type; numbers are checked here, because a user wants to know
+    which column is wrong.
+    """
+    values = validate_data(estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+    # Comparisons with NaN are false, so that one look at the extremes settles the usual case.
+    if values.size and max(-values.min(), values.max()) <= LARGEST_INPUT:
+        return np.asarray(values)
+    for is_bad, what in (
+        (np.isinf(values), "inf"),
+        (np.abs(values) > LARGEST_INPUT, f"a value beyond {LARGEST_INPUT:g}"),
+    ):
+        if is_bad.any():
+            row, column = np.argwhere(is_bad)[0]
+            raise DataError(
+                f"X must hold finite numbers of ordinary size, got {what} in row {row}, column "
+                f"{column}: remove, fill or rescale it."
+            )
+    return np.asarray(values)
+
+
+def _made_up(n_columns: int) -> tuple[str, ...]:
+    return tuple(f"x{j}" for j in range(1, n_columns + 1))
+
+
+def _check_count(n_names: int, n_columns: int) -> None:
+    if n_names != n_columns:
+        raise DataError(
+            f"feature_names must name {n_columns} features, got {n_names}: give one name per "
+            "column."
+        )
