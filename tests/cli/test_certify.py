@@ -53,37 +53,6 @@ def test_columns_that_cannot_move(model, small_csv):
     assert nothing["radii"] == [None] * 16  # without limit
 
 
-@pytest.fixture(scope="module")
-def categorical(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("categories")
-    rows = [
-        f"{color},{n},{'yes' if (color == 'red') == (n > 2) else 'no'}"
-        for color in ("red", "green", "blue")
-        for n in range(6)
-    ]
-    data = write(folder / "t.csv", "\n".join(["color,n,kind", *rows]) + "\n")
-    path = folder / "model.json"
-    done = run("train", data, "--hidden", 3, "--test-size", 0, "--out", path, "--quiet")
-    assert done.returncode == 0, done.stderr
-    return path, data
-
-
-def test_categories_change_as_a_whole(categorical, tmp_path):
-    model, data = categorical
-    out = tmp_path / "c.jsonl"
-    told = run_json(
-        "certify", model, data, "--radius", 2.5, "--norm", "l1", "--units", "raw", "--exact",
-        "--integer", "n", "--in-range", "--out", out,
-    )  # fmt: skip
-    assert told["open_rows"] == 0
-    found = [json.loads(line)["counter_example"] for line in out.read_text().splitlines()]
-    found = [x for x in found if x is not None]
-    assert found
-    for x in found:
-        assert sorted(x[:3]) == [0, 0, 1]
-        assert x[3] in range(6)
-
-
 def test_refused(model, small_csv, tmp_path):
     assert_refused(run("certify", model, small_csv, "--radius", -1), "radius must be finite")
     assert_refused(run("certify", model, small_csv, "--norm", "l0"), "norm must be")

@@ -47,13 +47,35 @@ def test_first_rows_train_and_the_others_test():
     assert (summary["train_rows"], summary["test_rows"]) == (12, 188)
 
 
+ROWS = "a,b,y\n" + "".join(f"{i},{i % 3},{i % 2}\n" for i in range(20))
+
+
 def test_text_columns_are_noted(tmp_path):
     data = write(tmp_path / "t.csv", "color;size;y\n" + "red;1;0\nblue;2;1\nred;;1\nblue;4;0\n" * 2)
     done = run("train", data, *FAST, "--missing", "mean", "--test-size", 0)
     assert done.returncode == 0, done.stderr
     notes = [line for line in done.stderr.splitlines() if line.startswith("note: ")]
-    assert "note: column 'color' is text and one-hot encoded as 'color=blue', 'color=red'" in notes
-    assert any("filled 2 missing values of column 'size'" in line for line in notes)
+    assert notes == [
+        "note: column 'color' is text: 'blue', 'red'",
+        "note: column 'size' has no value in 2 rows",
+    ]
+
+
+def test_missing_values_are_refused_if_asked(tmp_path):
+    data = write(tmp_path / "t.csv", ROWS.replace("\n3,0,", "\n3,,"))
+    assert_refused(run("train", data, *FAST, "--missing", "error"), "no value in row")
+
+
+def test_columns_as_bits(tmp_path):
+    out = tmp_path / "model.json"
+    data = write(
+        tmp_path / "t.csv", "day;color;size;y\n" + "2024-01-01;red;1;0\n2024-01-02;blue;;1\n" * 4
+    )
+    done = run("train", data, *FAST, "--inputs", "cuts", "--cuts", 3, "--drop", "day", "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert load(out).encoder_.input_names == ("color = blue", "color = red", "size is missing")
+    assert run_json("predict", out, data)["predictions"] == [0, 1] * 4
+    assert run("check", out, data).returncode == 0
 
 
 def test_constant_feature_works(tmp_path):
@@ -85,14 +107,9 @@ def test_quiet(small_csv):
     assert done.stderr == ""
 
 
-ROWS = "a,b,y\n" + "".join(f"{i},{i % 3},{i % 2}\n" for i in range(20))
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        pytest.param(ROWS.replace("\n3,0,", "\n3,NaN,"), "no value in row 4", id="nan"),
-        pytest.param(ROWS.replace("\n3,0,", "\n3,,"), "no value in row 4", id="gap"),
         pytest.param(ROWS.replace("\n3,0,", "\n3,inf,"), "infinite in row 4", id="inf"),
         pytest.param(ROWS.replace("\n3,0,", "\n3,1e300,"), "beyond 1e+100 in row 4", id="huge"),
         pytest.param(ROWS.replace("\n3,0,", "\n3,abc,"), "the text 'abc' in row 4", id="text"),

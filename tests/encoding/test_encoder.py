@@ -161,7 +161,7 @@ ROWS = "a,b,y\n" + "".join(f"{i},{i * i},{i % 2}\n" for i in range(20))
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("\n3,9,", "\n3,,", r"column 'b' has no value in row 4: remove"),
+        ("\n3,9,", "\n3,,", r"column 'b' of t.csv has no value in row 4: remove"),
         ("\n3,9,", "\n3,NaN,", r"has no value in row 4"),
         ("\n3,9,", "\n3,inf,", r"column 'b' of t.csv is infinite in row 4: correct"),
         ("\n3,9,", "\n3,-1e999,", r"is infinite in row 4"),
@@ -187,9 +187,7 @@ def test_decimal_comma():
 
 def test_dates_are_no_inputs():
     text = "day,a,y\n2024-01-02,1,0\n2024-02-03,2,1\n"
-    with pytest.raises(
-        DataError, match=r"dates or times.*Inputs\(drop=\['day'\]\) or --drop"
-    ):
+    with pytest.raises(DataError, match=r"dates or times.*Inputs\(drop=\['day'\]\) or --drop"):
         learn(text)
     assert learn(text, drop=["day"]).names == ("a",)
     assert learn(text, drop=[0]).names == ("a",)

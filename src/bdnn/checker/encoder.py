@@ -259,7 +259,7 @@ def _column(
     missing = ("error" if fill is None else "fill") if missing is None else missing
     _require(type(name) is str, "a column has no name")
     _require(
-        isinstance(values, list)
+        isinstance(values, list | tuple)
         and all(type(value) is str for value in values)
         and len(set(values)) == len(values) <= limits.CATEGORIES
         and kind in ("number", "boolean", "category")

@@ -72,7 +72,9 @@ def _read(
     if names is not None and len(set(names)) != len(names):
         raise DataError(f"{source} has two columns of one name: give every column its own.")
     by_name = names is not None and named <= set(names)
-    if not by_name and len(first) != len(columns) + 1:
+    made_up = {f"x{j + 1}": j for j in range(len(first))}
+    by_place = not by_name and len(first) == len(columns) + 1
+    if not (by_name or by_place) and (encoder.header or not named <= set(made_up)):
         raise DataError(
             f"{source} has {len(first)} columns where the model needs {len(columns)} and the "
             "target: give the data it was trained on."
@@ -80,8 +82,10 @@ def _read(
     place = _target_place(names, len(first), target, (stated, stated_place), source)
     if by_name and names is not None:
         places = [names.index(column.name) for column in columns]
-    else:
+    elif by_place:
         places = [j for j in range(len(first)) if j != place]
+    else:
+        places = [made_up[column.name] for column in columns]  # where some were dropped
     if place in places:
         raise ModelFileError(
             "the model file takes the target for one of its inputs: give the true --target, or "

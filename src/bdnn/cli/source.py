@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn import datasets
+from bdnn import datasets, limits
 from bdnn.cli.options import data as options
 from bdnn.datasets.samples import Samples, read_labels, read_numbers
 from bdnn.datasets.tables import read_table
@@ -54,13 +54,12 @@ def target_of(record: ModelRecord) -> Target:
     told = record.extra.get("target")
     if told is None:
         return Target()
-    n_columns = len(record.model.encoder.columns)
     try:
         target = Target(told["name"], told["place"])
         if not isinstance(target.name, str) or type(target.place) is not int:
             raise TypeError("a name and a place are needed")
-        if not 0 <= target.place <= n_columns:
-            raise ValueError(f"place {target.place} of {n_columns + 1} columns")
+        if not 0 <= target.place <= limits.COLUMNS:
+            raise ValueError(f"place {target.place}")
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(
             f"the model file describes its target in a way that cannot be read ({error}): save the "
@@ -142,7 +141,7 @@ def _find_target(table: Table, encoder: Encoder, trained: Target, asked: str | N
         return table.position(asked)
     if table.header and encoder.header:
         return table.position(trained.name)
-    if trained.place is None or table.n_columns != len(encoder.columns) + 1:
+    if trained.place is None or trained.place >= table.n_columns:
         raise DataError(
             f"{table.source} has {table.n_columns} columns where the model needs "
             f"{len(encoder.columns)} and the target: give the same columns as in training."

@@ -178,6 +178,11 @@ def _learn_column(table: Table, place: int, inputs: Inputs, *, is_category: bool
             f"column {name!r} of {table.source} has no values at all: drop it "
             f"(Inputs(drop=[{name!r}]), --drop)."
         )
+    if gaps.any() and inputs.missing == "error":
+        raise DataError(
+            f"column {name!r} of {table.source} has no value in {list_rows(gaps)}: remove these "
+            "rows, or train with missing='auto' (--missing auto)."
+        )
     if place in table.booleans and not is_category:
         return Column(name, "boolean")
     if not is_category and not table.is_text_column(place):

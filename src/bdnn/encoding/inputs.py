@@ -61,7 +61,8 @@ class Inputs:
             if value not in known:
                 others = ", ".join(map(repr, known[:-1]))
                 raise ModelError(
-                    f"{name} must be {others} or {known[-1]!r}, got {value!r}: choose one of these."
+                    f"inputs: {name} must be {others} or {known[-1]!r}, got {value!r}: choose one "
+                    "of these."
                 )
         for name, count, most in (
             ("cuts", self.cuts, BITS),
@@ -70,14 +71,15 @@ class Inputs:
         ):
             if type(count) is not int or not 1 <= count <= most:
                 raise ModelError(
-                    f"{name} must be a whole number from 1 to {most}, got {count!r}: give one."
+                    f"inputs: {name} must be a whole number from 1 to {most}, got {count!r}: give "
+                    "one."
                 )
         for name, listed in (("drop", self.drop), ("categories", self.categories)):
             is_list = isinstance(listed, list | tuple)
             if not is_list or not all(type(each) in (str, int) for each in listed):
                 raise ModelError(
-                    f"{name} must be a list of columns, by name or place, got {listed!r}: give for "
-                    f"example {name}=['id']."
+                    f"inputs: {name} must be a list of columns, by name or place, got {listed!r}: "
+                    f"give for example {name}=['id']."
                 )
 
     @classmethod

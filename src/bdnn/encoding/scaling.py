@@ -72,7 +72,9 @@ def learn_scale(
     kinds = [*get_args(ScaleKind), *(["auto"] if labels is not None else [])]
     if kind not in kinds:
         listed = ", ".join(map(repr, kinds))
-        raise ModelError(f"scale must be {listed} or None, got {kind!r}: choose one of these.")
+        raise ModelError(
+            f"inputs: scale must be {listed} or None, got {kind!r}: choose one of these."
+        )
     if sample_weight is not None:
         # A sample without weight is no sample, and must not stretch a range either.
         counted = sample_weight > 0

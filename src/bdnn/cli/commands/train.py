@@ -6,7 +6,7 @@ from typing import Any
 
 from bdnn.cli.options import options
 from bdnn.cli.options.constraints import Constraints, Guarantee
-from bdnn.cli.options.data import Columns, Data
+from bdnn.cli.options.data import Data
 from bdnn.cli.options.learning import Learning, Limits, Shape
 from bdnn.cli.output import ModelOutput, number, percent, print_pairs
 from bdnn.errors import DataError
@@ -17,7 +17,6 @@ _PRICED = "loss and prices, which the bound is about"
 @options
 def train(
     data: Data,
-    columns: Columns,
     shape: Shape,
     learning: Learning,
     limits: Limits,
@@ -36,11 +35,11 @@ def train(
 
     parameters = {
         name: value
-        for group in (columns, shape, learning, limits, guarantee, constraints)
+        for group in (data, shape, learning, limits, guarantee, constraints)
         for name, value in group.parameters().items()
     }
     task = Task.create(learning, parameters)
-    samples = training_samples(data, columns.chosen, regression=learning.regression)
+    samples = training_samples(data, data.chosen, regression=learning.regression)
     rows = data.split(samples, seed=limits.seed, regression=learning.regression)
     output.tell(samples.notes)
     summary, problem = task.fit(samples, rows, data.data, limits, output)

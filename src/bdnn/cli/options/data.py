@@ -53,10 +53,8 @@ class LabelledTable(Table):
 
 
 @dataclass(frozen=True)
-class Columns:
-    """What becomes of the columns; what is not given is the estimator's choice."""
-
-    panel: ClassVar[str] = "Data"
+class Data(LabelledTable):
+    """Rows to train on, and to test on, and what becomes of their columns."""
 
     inputs: str | None = option(
         "auto, scaled (numbers), cuts (bits such as age >= 42) or both.", shown="auto"
@@ -76,10 +74,18 @@ class Columns:
     unknown: str | None = option(
         "none or error: whether texts that are new at prediction are refused.", shown="none"
     )
+    rows: int | None = option(
+        "Train on the first so many rows and test on the others.", shown="all"
+    )
+    test_size: float = option(
+        "Share of every class to test on, 0 for no test; see also --rows.", 0.2
+    )
 
     def parameters(self) -> dict[str, Any]:
         """Parameters of the estimator."""
-        return {"inputs": self.chosen} if any(vars(self).values()) else {}
+        from bdnn.encoding import Inputs
+
+        return {} if self.chosen == Inputs() else {"inputs": self.chosen}
 
     @property
     def chosen(self) -> Inputs:
@@ -99,18 +105,6 @@ class Columns:
         if self.scale == "none":
             given["scale"] = None
         return Inputs(**given)
-
-
-@dataclass(frozen=True)
-class Data(LabelledTable):
-    """Rows to train on, and to test on."""
-
-    rows: int | None = option(
-        "Train on the first so many rows and test on the others.", shown="all"
-    )
-    test_size: float = option(
-        "Share of every class to test on, 0 for no test; see also --rows.", 0.2
-    )
 
     def split(
         self, samples: Samples, *, seed: int, regression: bool
