@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bdnn.constraints import AbstractConstraint, DemographicParity, MustClassify
 from bdnn.encoding import Encoder, Inputs
 from bdnn.encoding.scaling import AUTO_KINDS
-from bdnn.errors import ModelError
+from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.estimators.samples import LabelledSamples
 from bdnn.model import TargetScaler
 from bdnn.network.activation import BoolArray, FloatArray
@@ -126,6 +126,8 @@ def make_task(
 ) -> Task:
     """What to train on, and the method that can do it; moved copies are drawn by the seed."""
     inputs, is_labelled = encoder.transform(samples.values), samples.labels.ndim == 1
+    if robust is not None and not encoder.is_plain:
+        _check_balls(robust)
 
     def problem_of(part: BoolArray) -> Problem[Any]:
         weight = samples.weight_in(part)
@@ -180,6 +182,16 @@ def certificate_of(task: Task, robust: Robust | None) -> dict[str, Any]:
     if task.problem.terms:
         found |= {"promises": claims(task.problem), **demands_of(task.problem)}
     return found
+
+
+def _check_balls(robust: Robust) -> None:
+    """Refuse what is not known of columns with texts or bits."""
+    if robust.loss == "pattern" or (robust.loss == "certified" and robust.norm != "linf"):
+        raise UnsupportedFeatureError(
+            f"robust with loss {robust.loss!r} and norm {robust.norm!r} is for columns of scaled "
+            "numbers, got texts or bits: use loss='certified' with norm='linf', loss='average', or "
+            "inputs='scaled' on numbers."
+        )
 
 
 def _with_radii(

@@ -183,8 +183,8 @@ class Model:
         """Raise an error unless every column is one number."""
         if not self.encoder.is_plain:
             raise UnsupportedFeatureError(
-                f"{what} is for models whose columns are numbers, got one with texts or bits: "
-                "train with inputs='scaled' on numbers."
+                f"{what} is for models whose columns are numbers, got one with texts or bits: use "
+                "certify or another attack, or train with inputs='scaled' on numbers."
             )
 
     def require_classifier(self, what: str) -> None:

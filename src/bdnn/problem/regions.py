@@ -45,6 +45,9 @@ class Regions:
     # (n_features,): how far an input moves when it is moved by a radius of 1.
     unit: FloatArray
     step: float  # of the grid of inputs, 0 if there is none
+    # (n_lines, n_columns): what the regions surround, in the unit of the radius; if it is not
+    # the centres.
+    points: FloatArray | None = None
 
     @property
     def rounding(self) -> float:
@@ -71,7 +74,8 @@ class Regions:
     def subset(self, lines: IndexArray) -> Regions:
         """Some of the regions."""
         parts = {name: getattr(self, name)[lines] for name in ("low", "high", "centre", "radius")}
-        return replace(self, **parts)
+        points = None if self.points is None else self.points[lines]
+        return replace(self, **parts, points=points)
 
 
 def overlap_bound(

@@ -161,7 +161,8 @@ def _climb(around: PerturbationSet, radius: FloatArray) -> CounterExamples:
     for target in range(min(n_others, _ROUNDS)):
         X = around.X
         for _ in range(max(2, _ROUNDS // max(1, n_others))):
-            slope = _slope(around, X, radius, target) * around.unit
+            slope = _slope(around, X, radius, target)
+            slope = slope * around.unit if around.is_plain else _by_column(around, X, radius, slope)
             tried = _moved(around, _steepest(around, slope), radius)
             best = best.with_better(around, tried)
             X = 0.5 * (X + tried)
@@ -189,7 +190,7 @@ def _slope(around: PerturbationSet, X: FloatArray, radius: FloatArray, target: i
     slopes = []
     for k, (W, t) in enumerate(zip(network.weights, network.thresholds, strict=True)):
         sums, rule = weighted_sums(values, W), network.architecture.activation_of(k)
-        if k == 0:
+        if k == 0 and around.is_plain:
             dual = dual_length(around.norm, W * around.unit)
             width = np.maximum(radius[:, None] * dual, 1e-12)
         else:
@@ -206,6 +207,23 @@ def _slope(around: PerturbationSet, X: FloatArray, radius: FloatArray, target: i
     for W, slope in zip(reversed(network.weights[:-1]), reversed(slopes[:-1]), strict=True):
         gradient = (gradient * slope) @ W
     return np.asarray(gradient)
+
+
+def _by_column(
+    around: PerturbationSet, X: FloatArray, radius: FloatArray, slope: FloatArray
+) -> FloatArray:
+    """Slopes of columns: of their numbers, and of bits as far as their cuts are near."""
+    encoder = around.scaler
+    found = np.zeros_like(X)
+    for place, number in enumerate(encoder.numbers):
+        if number.value is None:
+            found[:, number.column] += slope[:, place] * around.unit[number.column]
+    for place, bit in enumerate(encoder.bits, start=encoder.n_numbers):
+        if bit.kind == "ge":
+            away = (X[:, bit.column] - float(bit.value or 0.0)) * around.weight[bit.column]
+            near = 1.0 / (1.0 + (away / np.maximum(radius, 1e-12)) ** 2)
+            found[:, bit.column] += slope[:, place] * near / np.maximum(radius, 1e-12)
+    return np.nan_to_num(found)
 
 
 def _moved(around: PerturbationSet, moves: FloatArray, radius: FloatArray) -> FloatArray:

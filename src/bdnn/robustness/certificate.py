@@ -9,6 +9,7 @@ checked.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -132,7 +133,7 @@ class Certificate:
             return False
         if found is not None:
             raw = np.array([found])
-            exists = bool((around.admitted(raw) == raw).all())
+            exists = np.array_equal(around.admitted(raw), raw, equal_nan=True)
             return (
                 exists
                 and bool(around.is_changed(raw)[0])
@@ -140,6 +141,7 @@ class Certificate:
                     [
                         abs(Fraction(a) - Fraction(b)) * weight
                         for a, b, weight in zip(found, self.sample, guarantee.weight, strict=True)
+                        if b == b
                     ]
                 )
             )
@@ -150,7 +152,8 @@ class Certificate:
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate as plain data for JSON."""
-        return {"format": FORMAT, "version": VERSION, **vars(self)}
+        sample = [None if value != value else value for value in self.sample]
+        return {"format": FORMAT, "version": VERSION, **vars(self), "sample": sample}
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Certificate:
@@ -167,7 +170,7 @@ class Certificate:
                 check_norm(values["norm"]),
                 check_units(values["units"]),
                 float(check_radius(values["radius"])),
-                tuple(map(float, values["sample"])),
+                tuple(math.nan if value is None else float(value) for value in values["sample"]),
                 int(values["label"]),
                 dict(values["domain"]),
                 None if counter_example is None else tuple(map(float, counter_example)),

@@ -74,7 +74,7 @@ class Domain:
                 f"the domain is one of {len(self.lower)} features, got samples of {X.shape[1]}: "
                 "make one for these."
             )
-        broken = self.integer & (np.rint(X) != X)
+        broken = self.integer & (np.rint(X) != X) & ~np.isnan(X)
         if broken.any():
             row, feature = np.argwhere(broken)[0]
             raise DataError(

@@ -1,5 +1,8 @@
 """What the inputs of a network can become within a radius, rounding to the grid included.
 
+Texts and missing values stay what they are. A column that is more than one number, with bits beside
+it or instead of it, is looked at in raw values.
+
 A raw input x is scaled to ``s = (x - shift) * factor`` and rounded to the grid: the network sees
 ``z = k * step``. A perturbed input reaches the grid point k as soon as it crosses the edge of its
 cell, so that k costs a move of ``|k * step - s| - step / 2``. Every feature has a *coordinate*: the
@@ -81,9 +84,8 @@ class PerturbationSet:
     ) -> PerturbationSet:
         """Look around samples of a classifier, whatever its weights and activations."""
         model.require_classifier("robustness")
-        model.require_plain("robustness")
         scaler = model.encoder
-        if not (np.isfinite(scaler.factor) & (scaler.factor != 0)).all():
+        if not (np.isfinite(scaler.units) & (scaler.units != 0)).all():
             raise ModelError(
                 "a scaler with a factor of 0 says nothing about raw inputs: train the model again."
             )
@@ -94,6 +96,8 @@ class PerturbationSet:
             )
         domain.check(X)
         centre = inputs = scaler.transform(X)
+        if not scaler.is_plain:
+            return cls._of_columns(model, domain, check_norm(norm), check_units(units), X, y)
         if scaler.step:
             with np.errstate(over="ignore"):
                 centre = (X - scaler.shift) * scaler.factor
@@ -114,6 +118,39 @@ class PerturbationSet:
             model.network.predict(inputs),
             np.where(domain.fixed, current, np.minimum(low, current)),
             np.where(domain.fixed, current, np.maximum(high, current)),
+            None if y is None else model.codes(y, len(X)),
+        )
+
+    @classmethod
+    def _of_columns(
+        cls,
+        model: Model,
+        domain: Domain,
+        norm: Norm,
+        units: Units,
+        X: FloatArray,
+        y: ArrayLike | None,
+    ) -> PerturbationSet:
+        """Samples of which columns are more than one number: coordinates are raw values.
+
+        Texts and missing values stay what they are.
+        """
+        is_text = np.array([column.kind == "category" for column in model.encoder.columns])
+        domain = replace(domain, fixed=domain.fixed | is_text)
+        low = np.where(domain.integer, np.ceil(domain.lower), domain.lower)
+        high = np.where(domain.integer, np.floor(domain.upper), domain.upper)
+        still = domain.fixed | np.isnan(X)
+        return cls(
+            model,
+            domain,
+            norm,
+            units,
+            X,
+            X,
+            X,
+            model.outcomes(X),
+            np.where(still, X, np.minimum(low, X)),
+            np.where(still, X, np.maximum(high, X)),
             None if y is None else model.codes(y, len(X)),
         )
 
@@ -145,19 +182,26 @@ class PerturbationSet:
         return 0.5 * self.scaler.step
 
     @property
+    def is_plain(self) -> bool:
+        """Whether every column is one number."""
+        return self.scaler.is_plain
+
+    @property
     def unit(self) -> FloatArray:
         """How far a scaled input moves when its raw feature moves by a radius of 1."""
-        factor = np.abs(self.scaler.factor)
+        factor = np.abs(self.scaler.units)
         return np.ones_like(factor) if self.units == "scaled" else factor
 
     @property
     def weight(self) -> FloatArray:
         """What a raw move is multiplied with to be measured."""
-        factor = np.abs(self.scaler.factor)
+        factor = np.abs(self.scaler.units)
         return factor if self.units == "scaled" else np.ones_like(factor)
 
     def box(self, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest coordinates within one radius per sample."""
+        if not self.is_plain:
+            return self._raw_box(radius)
         reach = radius[:, None] * self.unit
         wide = reach + self.half_step + SLACK * (np.abs(self.centre) + reach)
         low, high = self.centre - wide, self.centre + wide
@@ -172,8 +216,20 @@ class PerturbationSet:
         high = np.maximum(np.minimum(high, self.highest), self.current)
         return low, high
 
+    def _raw_box(self, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
+        reach = radius[:, None] / self.weight * (1 + SLACK)
+        wide = reach + SLACK * (np.abs(self.X) + reach)
+        low, high = self.X - wide, self.X + wide
+        whole = self.domain.integer
+        low = np.where(whole, np.ceil(self.X - reach), low)
+        high = np.where(whole, np.floor(self.X + reach), high)
+        low = np.minimum(np.maximum(low, self.lowest), self.X)
+        return low, np.maximum(np.minimum(high, self.highest), self.X)
+
     def inputs(self, coordinates: FloatArray) -> FloatArray:
         """What the network sees at coordinates."""
+        if not self.is_plain:
+            return self.scaler.transform(coordinates)
         values = coordinates * (self.scaler.step or 1.0)
         whole = self.domain.integer
         if not whole.any() or not self.scaler.step:
@@ -188,7 +244,21 @@ class PerturbationSet:
     def regions(self, radius: FloatArray) -> Regions:
         """What the network may see within one radius per sample."""
         low, high = self.input_box(*self.box(radius))
+        if not self.is_plain:
+            # Every input grows with its column, so that the ends of a column are its own ends;
+            # a ball of any norm lies in that box.
+            step = self.scaler.step if self.scaler.numbers else 1.0
+            one, inputs = np.ones(self.scaler.n_inputs), self.scaler.transform(self.X)
+            return Regions(low, high, inputs, radius, "linf", one, step, self._points(radius))
         return Regions(low, high, self.centre, radius, self.norm, self.unit, self.scaler.step)
+
+    def _points(self, radius: FloatArray) -> FloatArray:
+        """Raw values in the unit of radii; texts and missing values are too far apart to meet."""
+        far = 4.0 * (1.0 + np.max(radius, initial=0.0, where=np.isfinite(radius)))
+        values = np.where(self.domain.fixed, self.X * far, self.X * self.weight)
+        return np.where(
+            np.isnan(self.X), -far * (2.0 + np.nanmax(np.abs(values), initial=0.0)), values
+        )
 
     def lengths(self, coordinates: FloatArray) -> FloatArray:
         """Lower limits of how far coordinates are away, for one sample or row by row."""
@@ -206,7 +276,8 @@ class PerturbationSet:
 
     def measured(self, X: FloatArray) -> FloatArray:
         """Upper limits of how far raw inputs are from the samples."""
-        return length(self.norm, (X - self.X) * self.weight) * (1 + SLACK)
+        moves = np.where(np.isnan(self.X), 0.0, X - self.X) * self.weight
+        return length(self.norm, moves) * (1 + SLACK)
 
     def predict(self, X: FloatArray) -> NDArray[np.intp]:
         """Classes of raw inputs, as numbers of outputs."""
@@ -221,7 +292,7 @@ class PerturbationSet:
         low = np.minimum(self.domain.lower, self.X)
         high = np.maximum(self.domain.upper, self.X)
         moved = np.clip(np.where(self.domain.integer, np.rint(X), X), low, high)
-        moved = np.where(self.domain.fixed, self.X, moved)
+        moved = np.where(self.domain.fixed | np.isnan(self.X), self.X, moved)
         for group in self.domain.groups:
             members = list(group)
             broken = moved[:, members].sum(axis=1) != 1

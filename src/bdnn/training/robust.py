@@ -164,6 +164,7 @@ def moved_copies(
     rng = np.random.default_rng(seed)
     rows = np.tile(np.arange(len(X)), n_copies)
     signs = rng.choice([-1.0, 1.0], size=(len(rows), X.shape[1]))
+    signs[:, [column.kind == "category" for column in scaler.columns]] = 0.0
     move = radius[rows] / length(norm, np.ones(X.shape[1]))
-    copies = X[rows] + move[:, None] * signs / scaler.factor
+    copies = X[rows] + move[:, None] * signs / scaler.units
     return scaler.transform(copies), rows, weight[rows] / n_copies

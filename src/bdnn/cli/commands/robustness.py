@@ -195,14 +195,16 @@ def _ask(
 
 
 def _domain(encoder: Encoder, X: FloatArray, perturbation: Perturbation) -> Domain:
-    """Categories as the model's table has them, and the columns that the user names."""
+    """Ranges of the rows, and the columns that the user names."""
+    import numpy as np
+
     from bdnn.robustness import Domain
 
     places = {name: [j] for j, name in enumerate(encoder.names)}
     return Domain.create(
         X.shape[1],
-        lower=X.min(axis=0) if perturbation.in_range else None,
-        upper=X.max(axis=0) if perturbation.in_range else None,
+        lower=np.nanmin(X, axis=0) if perturbation.in_range else None,
+        upper=np.nanmax(X, axis=0) if perturbation.in_range else None,
         integer=_features(places, perturbation.integer or (), "--integer"),
         fixed=_features(places, perturbation.fixed or (), "--fixed"),
     )

@@ -113,7 +113,9 @@ class CertifiedLoss(AbstractLoss):
     def overlaps(self) -> Bound:
         """Weight that no classifier can certify, because regions of different classes meet."""
         regions = self.regions
-        points = regions.centre / regions.unit
+        points = regions.points
+        if points is None:
+            points = regions.centre / regions.unit
         found = overlap_bound(points, self.labels, regions.radius, self.weight, regions.norm)
         return Bound(found * self.grain, "overlapping balls" if found else "zero")
 
