@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from bdnn.network import packed
 from tests.export.models import make_model
 from tests.strategies import networks
 
@@ -23,13 +22,9 @@ def test_small_networks(network):
     assert (network.predict(X) == predicted_by_forward_pass(network, X)).all()
 
 
-@pytest.mark.parametrize("has_bit_count", [False, True])
 @pytest.mark.parametrize("hidden", [(9,), (10, 70), (11,), (65, 64), (130,), (200, 3)])
 @pytest.mark.parametrize("weights", ["ternary", "binary", "int:3", "continuous"])
-def test_wide_networks(monkeypatch, hidden, weights, has_bit_count):
-    if has_bit_count and not hasattr(np, "bitwise_count"):
-        pytest.skip("this numpy does not count bits")
-    monkeypatch.setattr(packed, "_HAS_BIT_COUNT", has_bit_count)
+def test_wide_networks(hidden, weights):
     rng = np.random.default_rng(len(hidden) + hidden[0])
     model = make_model(rng, n_features=6, n_outputs=4, hidden=hidden, weights=weights)
     network = model.network
