@@ -6,8 +6,16 @@ import numpy as np
 import pytest
 
 from bdnn import BDNNClassifier, Inputs, Limits
+from bdnn.clock import Slot
+from bdnn.search.loading import wait_until_ready
 
 LINE = [[0.0], [1.0], [2.0], [3.0]]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def moves():
+    """What is proven must not hang on how soon compiled code is loaded."""
+    wait_until_ready(Slot())
 
 
 @pytest.mark.parametrize(
