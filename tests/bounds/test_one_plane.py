@@ -10,7 +10,7 @@ import pytest
 
 from bdnn import BDNNClassifier
 from bdnn.bounds.arrangement import Vectors, _best_sector, _sweep_planes
-from bdnn.bounds.one_plane import OnePlane, best_plane, lattice_points
+from bdnn.bounds.one_plane import OnePlane, best_plane, lattice_points, same_order
 from bdnn.clock import Slot, Ticks
 from tests.bounds.cases import best, make
 
@@ -81,6 +81,38 @@ def test_bound_is_the_smallest_loss_and_a_network_attains_it(seed, n_features):
     unit = Fraction(problem.samples.unit)
     assert bound.value * unit == oracle(X, labels, weight)
     assert problem.value(networks[-1]) == bound.value
+
+
+def test_weights_of_two_classes_may_have_any_digits():
+    rng = np.random.default_rng(3)
+    X, labels = rng.integers(0, 3, (9, 2)).astype(float), rng.integers(0, 2, 9)
+    for pair in ((1 / 3, 1e9 / 7), (0.1, 0.3), (2.0**-70, 1 / 3), (np.pi, 1e30)):
+        weight = np.array(pair)[labels]
+        problem = make(X, labels, (), sample_weight=weight)
+        networks = []
+        bound = best(OnePlane(offer=networks.append), problem)
+        unit = Fraction(problem.samples.unit)
+        assert bound.value * unit == oracle(X, labels.tolist(), weight)
+        assert problem.value(networks[-1]) == bound.value
+
+
+def test_small_gains_keep_the_order_of_all_sums():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        u, v = (int(value) << 40 for value in rng.integers(1, 2**62, 2))
+        a, b = rng.integers(0, 3, (2, 4))
+        small = same_order(np.array([u * int(x) for x in a], dtype=object), v * b.astype(object))
+        if small is None:
+            continue
+        sums = [
+            (
+                sum(s * (int(x) * u - int(y) * v) for s, x, y in zip(signs, a, b, strict=True)),
+                int(np.dot(signs, small)),
+            )
+            for signs in product((-1, 1), repeat=4)
+        ]
+        for one, other in combinations(sums, 2):
+            assert (one[0] > other[0], one[0] < other[0]) == (one[1] > other[1], one[1] < other[1])
 
 
 def test_features_that_depend_on_others_are_no_dimensions():

@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,6 +43,7 @@ from bdnn.network.network import Network
 from bdnn.problem.bound import Bound
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
+from bdnn.problem.samples import IntegerArray
 
 # Numbers in the inputs beyond which exact arithmetic on them takes too long.
 _LARGEST_TABLE = 200_000
@@ -50,6 +52,8 @@ _MOST_DIMENSIONS = 6
 _PER_SECOND = 30_000_000
 # Sizes of gains add up to so many bits; sweeps add three times as much.
 _BITS = 61
+# Multiples of two weights beyond which sums of small numbers might be as large.
+_MOST_MULTIPLES = 1_000_000
 
 
 class Plane(NamedTuple):
@@ -93,15 +97,14 @@ class OnePlane:
         value = problem.irreducible.value
         for o, column in enumerate(exact.T):
             twin = next((k for k in range(o) if (exact[:, k] == -column).all()), None)
-            gains = gains_from(column, loss.grain, bits=_BITS)
             if twin is None:
-                plane = best_plane(points, gains.values, slot)
+                plane = _exact_plane(points, loss.counts[:, o], loss.counts_on[:, o], slot)
             else:
                 plane = Plane(~planes[twin].is_on, planes[twin].cost)
             if plane is None:
                 return
             planes.append(plane)
-            value += gains.step * plane.cost
+            value += loss.grain * plane.cost
         yield Bound(value, "all half-spaces", certificate={"kind": "planes"})
         self._attain(problem, planes)
 
@@ -124,6 +127,42 @@ class OnePlane:
             return
         weights, thresholds = zip(*spaces, strict=True)
         self.offer(Network(shape, (np.array(weights),), (np.array(thresholds),)))
+
+
+def _exact_plane(points: Indices, on: IntegerArray, off: IntegerArray, slot: Slot) -> Plane | None:
+    """Find the best plane where on and off are worth numbers of any size; its cost is of these."""
+    exact = on - off
+    gains = gains_from(exact, Fraction(1), bits=_BITS)
+    small = None if gains.is_exact else same_order(on, off)
+    plane = best_plane(points, gains.values if small is None else small, slot)
+    if plane is None or small is None:
+        return plane and plane._replace(cost=plane.cost * int(gains.step))
+    missed = plane.is_on != (small > 0)
+    if int(np.abs(small[missed]).sum()) != plane.cost:
+        return None
+    return plane._replace(cost=sum(abs(int(gain)) for gain in exact[missed]))
+
+
+def same_order(on: IntegerArray, off: IntegerArray) -> Integers | None:
+    """Small gains with which all sums have the same order, None where there are none.
+
+    Weights of two classes make sums ``A u - B v`` of two large numbers with few multiples, and
+    their order depends on which fractions of small numbers are less than ``u / v``. The walk down
+    the tree of all fractions (Stern and Brocot) ends where none of these is left on the way.
+    """
+    u, v = (math.gcd(*map(int, part)) for part in (on, off))
+    if not (u and v):
+        return None
+    a, b = ([int(value) // unit for value in part] for part, unit in ((on, u), (off, v)))
+    most = 2 * max(sum(a), sum(b))
+    if most > _MOST_MULTIPLES:
+        return None
+    low, high, middle = (0, 1), (1, 0), (1, 1)
+    while max(middle) <= most and middle[0] * v != middle[1] * u:
+        low, high = (middle, high) if middle[0] * v < middle[1] * u else (low, middle)
+        middle = low[0] + high[0], low[1] + high[1]
+    p, q = middle
+    return np.array([x * p - y * q for x, y in zip(a, b, strict=True)], dtype=np.int64)
 
 
 def best_plane(points: Indices, gains: Integers, slot: Slot) -> Plane | None:
