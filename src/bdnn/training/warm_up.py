@@ -1,5 +1,6 @@
 """``python -m bdnn.training.warm_up`` compiles ahead of time, as an image is built for example."""
 
+from bdnn.bounds import arrangement
 from bdnn.bounds.listed import columns, table
 from bdnn.clock import Slot
 from bdnn.search.loading import wait_for_regression, wait_for_worst_case, wait_until_ready
@@ -10,3 +11,4 @@ if __name__ == "__main__":
     wait_for_worst_case(Slot())
     table.KERNELS.wait(Slot())
     columns.KERNELS.wait(Slot())
+    arrangement.KERNELS.wait(Slot())
