@@ -83,6 +83,19 @@ def test_bound_is_the_smallest_loss_and_a_network_attains_it(seed, n_features):
     assert problem.value(networks[-1]) == bound.value
 
 
+@pytest.mark.parametrize("n_features", [2, 3, 4, 5])
+def test_few_points_that_count_in_many_dimensions(n_features):
+    rng = np.random.default_rng(n_features)
+    for _ in range(40):
+        n = int(rng.integers(2, 8))
+        X = np.unique(rng.integers(0, rng.integers(2, 6), (n, n_features)), axis=0)
+        gains = rng.integers(-2, 3, len(X)) * rng.integers(0, 2, len(X))
+        costs = [(max(g, 0), max(-g, 0)) for g in gains.tolist()]
+        plane = best_plane(lattice_points(X.astype(float)), gains, Slot())
+        assert plane.cost == least_cost(X.tolist(), costs)
+        assert plane.cost == sum(c[int(on)] for c, on in zip(costs, plane.is_on, strict=True))
+
+
 def test_weights_of_two_classes_may_have_any_digits():
     rng = np.random.default_rng(3)
     X, labels = rng.integers(0, 3, (9, 2)).astype(float), rng.integers(0, 2, 9)

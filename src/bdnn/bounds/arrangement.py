@@ -37,8 +37,6 @@ LARGEST = 2**26
 _LARGEST_FACTOR = 2**31 - 1
 # Vectors that one compiled call goes through, some hundredths of a second.
 _STEPS = 500_000
-# Where to look within a sector: vectors whose gains are balanced should not be on the way.
-_BEFORE, _AFTER = 1_000_003, 618_033
 # Ranges of quotients, and where they end in units of a usual one.
 _RANGES = 64
 _HALF = _RANGES // 2
@@ -53,8 +51,8 @@ class OutOfReachError(Exception):
 class Vectors(NamedTuple):
     """Vectors with gains, no two of them on one line, and what they are made of.
 
-    ``place`` says where a vector of the arrangement before went; -1 if its gains are balanced by
-    those of others on its line, or it is 0.
+    ``place`` says where a vector of the arrangement before went; -1 if it is 0. Lines whose gains
+    are balanced stay, because cells may have facets there that others are tried by.
     """
 
     rows: Indices
@@ -75,10 +73,9 @@ class Vectors(NamedTuple):
         group = np.cumsum(is_new) - 1
         total = np.zeros(np.count_nonzero(is_new), dtype=np.int64)
         np.add.at(total, group, (gains[used] * turn)[order])
-        number = np.where(total != 0, np.cumsum(total != 0) - 1, -1)
         place = np.full(len(rows), -1, dtype=np.int64)
-        place[used[order]] = number[group]
-        return cls(ranked[is_new][total != 0], total[total != 0], place)
+        place[used[order]] = group
+        return cls(ranked[is_new], total, place)
 
     def within(self, j: int) -> Vectors:
         """What the others are within the plane of one of them."""
@@ -125,6 +122,8 @@ def best_cell(
         If there is not enough time, or numbers become too large.
     """
     n_dimensions = vectors.rows.shape[1]
+    if not len(vectors.gains):
+        return Cell(0, [1] + [0] * (n_dimensions - 1)) if floor < 0 else None
     if n_dimensions == 2:
         return _best_sector(vectors, floor)
     if n_dimensions == 3:
@@ -186,7 +185,8 @@ def _best_of_three(vectors: Vectors, tried: Indices, floor: int, slot: Slot) -> 
     if best is None:
         return None
     part = vectors.within(best)
-    found = _best_sector(part, floor - abs(int(vectors.gains[best])) - 1)
+    every = np.ones(len(part.gains), dtype=bool)
+    found = best_cell(part, every, every, floor - abs(int(vectors.gains[best])) - 1, slot)
     assert found is not None
     return Cell(floor, lifted(vectors, best, found.inside))
 
@@ -203,7 +203,6 @@ def _best_sector(vectors: Vectors, floor: int) -> Cell | None:
     ]
     turned = [(a, b, g) if (a, b) > (0, 0) else (-a, -b, -g) for a, b, g in pairs]
     turned.sort(key=lambda pair: (pair[0] == 0, Fraction(pair[1], pair[0] or 1)))
-    turned = turned or [(1, 0, 0)]
     # Rays between sectors; a single line has one more, which is orthogonal to it.
     rays = [(-b, a) for a, b, _ in turned]
     rays += [(-a, -b) for a, b, _ in turned if len(turned) == 1]
@@ -214,7 +213,7 @@ def _best_sector(vectors: Vectors, floor: int) -> Cell | None:
             floor = abs(value)
             before = rays[place - 1] if place else (-rays[-1][0], -rays[-1][1])
             side = 1 if value > 0 else -1
-            inside = (_BEFORE * p + _AFTER * q for p, q in zip(before, rays[place], strict=True))
+            inside = (p + q for p, q in zip(before, rays[place], strict=True))
             best = Cell(floor, [side * number for number in inside])
         value -= 2 * gain
     return best

@@ -176,7 +176,8 @@ def best_plane(points: Indices, gains: Integers, slot: Slot) -> Plane | None:
         What it is worth to be on; their sizes add up to less than ``2**61``.
     slot : Slot
     """
-    vectors = Vectors.merge(np.insert(points, 0, 1, axis=1), gains)
+    counts = gains != 0
+    vectors = Vectors.merge(np.insert(points[counts], 0, 1, axis=1), gains[counts])
     on, off = vectors.gains > 0, vectors.gains < 0
     if on.sum() > off.sum():
         on, off = off, on

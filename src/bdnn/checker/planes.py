@@ -169,7 +169,10 @@ def _best_of(start: int, changes: list[int]) -> int:
 
 
 def merged(rows: Sequence[Vector], gains: Sequence[int], left: Sequence[bool]) -> Vectors:
-    """Put vectors on one line together; a line is left if one of its vectors is."""
+    """Put vectors on one line together; a line is left if one of its vectors is.
+
+    Lines whose gains are balanced stay, because cells may have facets there.
+    """
     found: dict[Vector, tuple[int, bool]] = {}
     for row, gain, is_left in zip(rows, gains, left, strict=True):
         shared = math.gcd(*row)
@@ -179,8 +182,8 @@ def merged(rows: Sequence[Vector], gains: Sequence[int], left: Sequence[bool]) -
             line = tuple([value // shared for value in row])
             known = found.get(line, (0, False))
             found[line] = known[0] + gain, known[1] or is_left
-    kept = [(line, gain, is_left) for line, (gain, is_left) in found.items() if gain]
-    return Vectors([k[0] for k in kept], [k[1] for k in kept], [k[2] for k in kept])
+    gained, marks = [gain for gain, _ in found.values()], [mark for _, mark in found.values()]
+    return Vectors(list(found), gained, marks)
 
 
 def few_columns(points: Sequence[Vector]) -> list[Vector]:
