@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test test-all check docs bench check-c check-report check-resume reproduction clean
+.PHONY: demo test test-all check docs bench fuzz check-c check-report check-resume reproduction clean
 
 demo: $(VENV)/.installed
 	$(BIN)/bdnn train breast-cancer --weights ternary --seconds 30 --out demo-model.json
@@ -36,6 +36,11 @@ bench: $(VENV)/.tested
 # C and ONNX against Python on 200 random networks; takes clang and onnxruntime where they are.
 check-c: $(VENV)/.tested
 	$(BIN)/python benchmarks/deploy.py --parts equality
+
+# Random problems, forged files, limits and kills against what is true, from where it ended.
+SECONDS ?= 1800
+fuzz: $(VENV)/.tested
+	$(BIN)/python -m tests.fuzz --seconds $(SECONDS)
 
 # A report in a real browser; skipped with a reason where there is no chromium.
 check-report: $(VENV)/.tested

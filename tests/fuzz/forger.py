@@ -252,6 +252,21 @@ def _make_a_category(content: Content, rng: random.Random) -> None:
     column["fill"] = rng.choice([None, "0.0", 0, 3.5])
 
 
+def _forge_the_proof(content: Content, rng: random.Random) -> None:
+    """Change the proof of the bound, and state a larger bound."""
+    bound = content["result"]["bound"]
+    forged = {"proof": bound["certificate"]}
+    for _ in range(rng.choice([1, 1, 2, 5])):
+        holder, key = rng.choice(_places(forged))
+        number = holder[key] if type(holder[key]) is int else 1
+        holder[key] = rng.choice(
+            [number + 1, max(0, number - 1), 2 * number + 1, number << 24, 0, [], [number], None]
+        )
+    bound["certificate"] = forged["proof"]
+    content["result"]["status"] = "optimal"
+    bound["value"] = content["result"]["loss"]
+
+
 def _places(content: Content) -> list[tuple[Any, Any]]:
     """Every place in a file where a value stands, outermost first."""
     found: list[tuple[Any, Any]] = []
@@ -273,6 +288,8 @@ _STEPS: list[Callable[..., Any]] = [
     _move_a_number,
     _boast,
     _raise_the_bound,
+    _forge_the_proof,
+    _forge_the_proof,
     _make_constant,
     _weigh_classes,
     _weigh_samples,

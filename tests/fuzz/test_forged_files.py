@@ -1,4 +1,4 @@
-"""A slice of the forged files; ``python -m tests.fuzz.forged_files`` tries more."""
+"""A slice of the forged files; ``make fuzz`` tries more."""
 
 import pytest
 

@@ -123,6 +123,23 @@ def test_units_that_no_number_switches(kind, weights):
     assert any(len(set(a.tolist())) > 1 for a in wanted)
 
 
+def test_levels_beyond_32_bits():
+    """A feature of a tiny spread, whose counts go far beyond it."""
+    needs("gcc")
+    rng = np.random.default_rng(3)
+    exports, inputs, wanted = [], [], []
+    for i in range(12):
+        model = make_model(rng, n_features=2, hidden=[(), (3,)][i % 2], thresholds="layer")
+        model = replace(model, encoder=rescaled(model.encoder, factor=np.array([2e4, 1e-3])))
+        exports.append(export_c(model, name=f"net{i}", input="uint16", per_unit=10))
+        inputs.append(questions(model, exports[-1], rng, 100))
+        scaled = exports[-1].inputs.scaled(inputs[-1], model.encoder)
+        wanted.append(model.network.predict(scaled))
+    found = run_compiled(exports, inputs, flags=SANITIZED)
+    assert all((a == b).all() for a, b in zip(found, wanted, strict=True))
+    assert any("(int64_t)((uint64_t)" in export.text for export in exports)
+
+
 def test_infinities_and_nan_give_some_class():
     needs("gcc")
     rng = np.random.default_rng(9)

@@ -70,9 +70,10 @@ class FeatureWriter:
             return self._write_level_table(j, level)
         signed, unsigned = _integers(level.is_wide)
         sum_ = f"({signed})x[{j}] * {integer(level.slope)} + {integer(level.intercept)}"
+        kind = "int32_t" if level.highest - level.lowest < 2**31 else "int64_t"
         if not level.shift:
-            return f"(int32_t)({sum_})"
-        return f"(int32_t)(({unsigned})({sum_}) >> {level.shift})"
+            return f"({kind})({sum_})"
+        return f"({kind})(({unsigned})({sum_}) >> {level.shift})"
 
     def _write_scaler(self) -> None:
         self.code.tables += constants("SHIFT", self.scaler.shift.tolist())
