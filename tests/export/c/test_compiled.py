@@ -129,15 +129,15 @@ def test_levels_beyond_32_bits():
     rng = np.random.default_rng(3)
     exports, inputs, wanted = [], [], []
     for i in range(12):
-        model = make_model(rng, n_features=2, hidden=[(), (3,)][i % 2], thresholds="layer")
-        model = replace(model, encoder=rescaled(model.encoder, factor=np.array([2e4, 1e-3])))
+        model = make_model(rng, n_features=4, hidden=(), thresholds="layer")
+        model = replace(model, encoder=rescaled(model.encoder, factor=np.array([21234.5, 1, 1, 1])))
         exports.append(export_c(model, name=f"net{i}", input="uint16", per_unit=10))
         inputs.append(questions(model, exports[-1], rng, 100))
         scaled = exports[-1].inputs.scaled(inputs[-1], model.encoder)
         wanted.append(model.network.predict(scaled))
     found = run_compiled(exports, inputs, flags=SANITIZED)
     assert all((a == b).all() for a, b in zip(found, wanted, strict=True))
-    assert any("(int64_t)((uint64_t)" in export.text for export in exports)
+    assert any("q0 = (int64_t)(" in export.text for export in exports)
 
 
 def test_infinities_and_nan_give_some_class():
