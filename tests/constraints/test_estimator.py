@@ -1,5 +1,6 @@
 """Constraints through the classifier: names, merged rows, files, robust training."""
 
+import json
 from itertools import pairwise
 
 import numpy as np
@@ -250,3 +251,36 @@ def test_the_average_of_copies_keeps_what_is_asked_of_samples(method):
     assert (model.predict(X[must]) == Y[must]).all()
     # Sixteen copies share the weight of a sample.
     assert model.result_.loss * 16 == np.rint(model.result_.loss * 16)
+
+
+@pytest.mark.parametrize("encode", ["cuts", "both"])
+@pytest.mark.parametrize(
+    ("constraint", "kinds"),
+    [
+        (Forbid(0), ["unused"]),
+        (Forbid("a"), ["unused"]),
+        (Forbid("a >= 2"), ["weight", "weight"]),
+        (Monotone("a", +1), ["monotone"]),
+        (DemographicParity("a", 0.5), ["parity"]),
+    ],
+)
+def test_what_is_said_of_a_column_holds_for_all_its_inputs(tmp_path, encode, constraint, kinds):
+    rng = np.random.default_rng(4)
+    X = rng.integers(0, 4, (24, 2)).astype(float)
+    y = (X[:, 0] + X[:, 1] > 3).astype(int)
+    model = BDNNClassifier(
+        hidden=(2,),
+        inputs=Inputs(encode=encode),
+        constraints=[constraint],
+        limits=Limits(seconds=5),
+        random_state=0,
+    ).fit(X, y, feature_names=("a", "b"))
+    model.save(tmp_path / "model.json")
+    claims = [
+        claim
+        for name, claim in claims_of(tmp_path / "model.json", X, y).items()
+        if name.startswith("promise")
+    ]
+    promised = json.loads((tmp_path / "model.json").read_text())["certificate"]["promises"]
+    assert [promise["kind"] for promise in promised] == kinds
+    assert {claim.verdict for claim in claims} == {"proven"}

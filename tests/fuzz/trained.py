@@ -28,6 +28,8 @@ _INPUTS = (*map(Inputs.of, ("auto", "cuts", "both")), *(Inputs(scale=s) for s in
 _KINDS = ("binary", "ternary", "int:2", "continuous")
 # Units of continuous weights are enumerated by a linear program for each set of inputs.
 _MOST_INPUTS = {"continuous": 5, "int:2": 6}
+# Bits of cuts are more inputs than the table has columns.
+_MOST_FEATURES = {"binary": 8, "ternary": 6, "int:2": 4, "continuous": 99}
 
 
 @dataclass(frozen=True)
@@ -200,7 +202,9 @@ def _least(run: Run, table: Table) -> Fraction | None:
     )
     kind = shape.weights[0].name
     has_levels = any(not rule.is_step for rule in shape.activations)
-    if len(inputs) > _MOST_INPUTS.get(kind, 7) or (has_levels and kind == "continuous"):
+    if len(inputs) > _MOST_INPUTS.get(kind, 7) or inputs.shape[1] > _MOST_FEATURES[kind]:
+        return None
+    if has_levels and (shape.hidden != (1,) or kind in _MOST_INPUTS):
         return None
     on, off = table.costs(lines.reshape(-1).tolist(), len(inputs))
     loss = SimpleNamespace(cost_on=on, cost_off=off, label_weight=off)

@@ -23,7 +23,7 @@ from bdnn.problem.bound import Bound
 from bdnn.problem.create import claims, constrain, demands_of, led_by
 from bdnn.problem.problem import Problem
 from bdnn.problem.samples import Samples
-from bdnn.problem.terms.context import Context, sequence
+from bdnn.problem.terms.context import Context, Features, sequence
 from bdnn.training.base import AbstractMethod
 from bdnn.training.paper.local_search import LocalSearch
 from bdnn.training.robust import certified_problem, moved_copies
@@ -169,9 +169,17 @@ def make_task(
             lines,
             samples.groups,
             problem.samples.n_lines,
+            None if encoder.is_plain else _features(encoder),
         )
         problem = constrain(problem, constraints, context)
     return Task(encoder, method, samples, inputs, problem, validation, training_part)
+
+
+def _features(encoder: Encoder) -> Features:
+    """What constraints know of raw columns."""
+    rising = [number.value is None for number in encoder.numbers]
+    rising += [bit.kind == "ge" for bit in encoder.bits]
+    return Features(encoder.names, encoder.column_of, np.array(rising, dtype=bool))
 
 
 def certificate_of(task: Task, robust: Robust | None) -> dict[str, Any]:

@@ -132,5 +132,9 @@ def demands_of(problem: Problem[Any]) -> dict[str, Any]:
 
 
 def claims(problem: Problem[Any]) -> list[dict[str, Any]]:
-    """What a model file says of the terms of a problem."""
-    return [term.claim() for term in problem.terms if not term.is_price]
+    """What a model file says of the terms of a problem, each thing once."""
+    found: list[dict[str, Any]] = []
+    for term in problem.terms:
+        if not term.is_price and term.claim() not in found:
+            found.append(term.claim())
+    return found

@@ -25,11 +25,20 @@ _MOST_GROUPS = 20
 
 
 @dataclass(frozen=True, eq=False)
+class Features:
+    """The raw columns that a user speaks of, where they are not the inputs of the network."""
+
+    names: tuple[str, ...]
+    column_of: NDArray[np.intp]  # (n_inputs,): column that an input looks at
+    is_ascending: BoolArray  # (n_inputs,): whether it grows with the column's value
+
+
+@dataclass(frozen=True, eq=False)
 class Context:
     """Names and samples of a training run."""
 
     architecture: Architecture
-    names: tuple[str, ...] | None  # of the features
+    names: tuple[str, ...] | None  # of the inputs
     classes: tuple[Any, ...]  # labels in the order of the outputs
     X: FloatArray  # (n_samples, n_features): features before scaling
     labels: NDArray[np.intp]  # (n_samples,): index of every sample's class
@@ -39,6 +48,7 @@ class Context:
     # (n_samples,): group of every sample, for fairness.
     group_of: NDArray[Any] | None = None
     total: int | None = None  # number of lines, where there are more than those of the samples
+    features: Features | None = None  # None where inputs are the features
 
     @classmethod
     def of_problem(cls, problem: Problem[Any]) -> Context:
@@ -60,18 +70,27 @@ class Context:
 
     def feature(self, feature: object, option: str) -> int:
         """Number of a feature that is given by name or number."""
-        n_features = self.architecture.n_features
-        if isinstance(feature, str):
-            if self.names is not None and feature in self.names:
-                return self.names.index(feature)
-            known = "the features have no names" if self.names is None else ", ".join(self.names)
-            if len(known) > 200:
-                known = known[:200] + " ..."
-            raise ModelError(
-                f"{option} names the feature {feature!r}, which is not there: give one of the "
-                f"features ({known}) or a number from 0 to {n_features - 1}."
-            )
-        return whole(feature, f"{option}: a feature", 0, n_features - 1)
+        if self.features is None:
+            return self.input(feature, option)
+        return _number(feature, option, self.features.names, len(self.features.names))
+
+    def input(self, feature: object, option: str) -> int:
+        """Number of an input of the network that is given by name or number."""
+        return _number(feature, option, self.names, self.architecture.n_features)
+
+    def inputs_of(self, feature: object, option: str) -> tuple[int | None, list[int]]:
+        """Number of a feature and of its inputs; of one input of several no feature."""
+        features = self.features
+        if features is None:
+            j = self.input(feature, option)
+            return j, [j]
+        if isinstance(feature, str) and feature in (self.names or ()):
+            i = self.input(feature, option)
+            if feature not in features.names:
+                own = np.count_nonzero(features.column_of == features.column_of[i])
+                return (int(features.column_of[i]) if own == 1 else None), [i]
+        j = self.feature(feature, option)
+        return j, np.flatnonzero(features.column_of == j).tolist()
 
     def output(self, label: object, option: str) -> int:
         """Output of a class; of two classes the second by default, and the only one."""
@@ -194,3 +213,18 @@ def _shape(values: NDArray[Any]) -> str:
 def _short(value: object) -> str:
     text = repr(value).replace("\n", " ")
     return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _number(feature: object, option: str, names: tuple[str, ...] | None, count: int) -> int:
+    """Place of something that is given by name or number."""
+    if isinstance(feature, str):
+        if names is not None and feature in names:
+            return names.index(feature)
+        known = "the features have no names" if names is None else ", ".join(names)
+        if len(known) > 200:
+            known = known[:200] + " ..."
+        raise ModelError(
+            f"{option} names the feature {feature!r}, which is not there: give one of the "
+            f"features ({known}) or a number from 0 to {count - 1}."
+        )
+    return whole(feature, f"{option}: a feature", 0, count - 1)

@@ -10,7 +10,7 @@ negative path from the feature may reach, and of the outputs one of the two is 0
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +42,7 @@ class PathSigns(AbstractTerm):
     sign: int
     output: int
     label: Any
+    promise: Mapping[str, Any]
 
     def is_feasible(self, network: Network, problem: Problem[Any]) -> bool:
         rising, falling = path_signs(network.weights, self.feature)[-1]
@@ -143,12 +144,7 @@ class PathSigns(AbstractTerm):
 
     def claim(self) -> dict[str, Any]:
         """Say which feature moves which class."""
-        return {
-            "kind": "monotone",
-            "feature": self.feature,
-            "sign": self.sign,
-            "class": self.label,
-        }
+        return dict(self.promise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,10 +227,19 @@ class Monotone(AbstractConstraint):
             raise ModelError(
                 f"{self.name}: sign must be 1 or -1, got {self.sign!r}: choose one of these."
             )
-        feature = context.feature(self.feature, self.name)
-        output = context.output(self.label, self.name)
+        column, inputs = context.inputs_of(self.feature, self.name)
+        output, sign = context.output(self.label, self.name), int(self.sign)
         label = context.classes[output]
-        return [PathSigns(self.name, feature, int(self.sign), output, label)]
+        promise = {"kind": "monotone", "feature": column, "sign": sign, "class": label}
+        if column is None:
+            promise = {"kind": "own", "name": self.name}
+        elif context.features is not None:
+            inputs = [j for j in inputs if context.features.is_ascending[j]]
+        if not inputs:
+            raise ModelError(
+                f"{self.name} is about a feature without an order: name one of its inputs."
+            )
+        return [PathSigns(self.name, j, sign, output, label, promise) for j in inputs]
 
     @property
     def name(self) -> str:

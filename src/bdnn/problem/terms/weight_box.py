@@ -110,6 +110,7 @@ class Forbid(AbstractConstraint):
     Parameters
     ----------
     feature : str or int
+        By name or number; or one input of a feature that has several, by its name.
     """
 
     feature: str | int
@@ -117,15 +118,24 @@ class Forbid(AbstractConstraint):
     def resolve(self, context: Context) -> list[AbstractTerm]:
         """Fix the feature's weights at zero."""
         shape = context.architecture
-        j = context.feature(self.feature, self.name)
+        column, inputs = context.inputs_of(self.feature, self.name)
         if not shape.weights[0].zero:
             raise ModelError(
                 f"{self.name} cannot hold with weights '{shape.weights[0].name}', none of which is "
                 "zero: use for example weights='ternary'."
             )
-        low = np.full((shape.widths[1], shape.n_features), -np.inf)
-        low[:, j] = 0.0
-        return [WeightBox(self.name, 0, low, -low, {"kind": "unused", "features": [j]})]
+        free = np.full((shape.widths[1], shape.n_features), -np.inf)
+        if column is not None:
+            low = free.copy()
+            low[:, inputs] = 0.0
+            return [WeightBox(self.name, 0, low, -low, {"kind": "unused", "features": [column]})]
+        terms: list[AbstractTerm] = []
+        for unit in range(len(free)):
+            low = free.copy()
+            low[unit, inputs] = 0.0
+            promise = {"kind": "weight", "layer": 0, "unit": unit, "input": inputs[0], "value": 0}
+            terms.append(WeightBox(self.name, 0, low, -low, promise))
+        return terms
 
     @property
     def name(self) -> str:
@@ -142,7 +152,7 @@ class FixedWeight(AbstractConstraint):
         From 0, the layer of the outputs last.
     unit : int
     input : int or str
-        Number of the unit below; in layer 0 a feature, by number or name.
+        Number of the unit below; in layer 0 an input, by number or name.
     value : float
         Of the layer's weight set.
     """
@@ -157,7 +167,7 @@ class FixedWeight(AbstractConstraint):
         k = whole(self.layer, f"{name}: layer", 0, shape.n_layers - 1)
         unit = whole(self.unit, f"{name}: unit", 0, shape.widths[k + 1] - 1)
         if k == 0:
-            j = context.feature(self.input, name)
+            j = context.input(self.input, name)
         else:
             j = whole(self.input, f"{name}: input", 0, shape.widths[k] - 1)
         value, kind = self.value, shape.weights[k]
