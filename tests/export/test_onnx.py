@@ -7,6 +7,7 @@ import pytest
 
 from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.export.onnx import differences, to_onnx
+from tests.export.c.test_columns import make as make_columns
 from tests.export.models import any_model, make_model, number_model
 from tests.sentences import assert_one_sentence
 
@@ -77,3 +78,12 @@ def test_without_the_package(monkeypatch):
     with pytest.raises(UnsupportedFeatureError, match="pip install") as caught:
         to_onnx(make_model(np.random.default_rng(1)))
     assert_one_sentence(caught.value)
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+@pytest.mark.parametrize("weights", ["ternary", "continuous"])
+def test_columns_with_bits_texts_and_gaps(mixed, weights):
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        model = make_columns(rng, mixed=mixed, weights=weights)
+        assert differences(model, to_onnx(model), 300) == 0

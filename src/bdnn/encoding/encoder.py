@@ -236,7 +236,7 @@ class Encoder:
         return f"{column.name} >= {number_text(float(bit.value or 0.0))}"
 
     @cached_property
-    def _features(self) -> tuple[NDArray[np.intp], FloatArray]:
+    def texts(self) -> tuple[NDArray[np.intp], FloatArray]:
         """Column of every number, and the code of its text, NaN where it has none."""
         texts = [
             np.nan if n.value is None else self.columns[n.column].values.index(n.value)
@@ -245,16 +245,17 @@ class Encoder:
         return self.column_of[: self.n_numbers], np.array(texts, dtype=float)
 
     @cached_property
-    def _fills(self) -> FloatArray:
+    def fills(self) -> FloatArray:
+        """What stands in for a missing code of every column."""
         return np.array([column.filling for column in self.columns])
 
     @cached_property
-    def _apart(self) -> BoolArray:
+    def apart(self) -> BoolArray:
         """Columns whose missing values are no value for the bits."""
         return np.array([column.missing == "bit" for column in self.columns])
 
     @cached_property
-    def _literals(self) -> dict[str, tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]]:
+    def literals(self) -> dict[str, tuple[NDArray[np.intp], NDArray[np.intp], FloatArray]]:
         """Of every kind of bit: places among the bits, columns, and codes to compare with."""
         found = {}
         for kind in ("ge", "is", "missing"):
@@ -276,8 +277,8 @@ class Encoder:
     def features(self, codes: FloatArray) -> FloatArray:
         """What is scaled: numbers, and 0 or 1 for texts; gaps are filled."""
         gaps = np.isnan(codes)
-        filled = np.where(gaps, self._fills, codes) if gaps.any() else codes
-        columns, texts = self._features
+        filled = np.where(gaps, self.fills, codes) if gaps.any() else codes
+        columns, texts = self.texts
         if not np.array_equal(columns, np.arange(codes.shape[1])):
             filled = filled[:, columns]
         is_text = ~np.isnan(texts)
@@ -294,9 +295,9 @@ class Encoder:
         if not self.bits:
             return numbers
         gaps = np.isnan(raw)
-        seen = np.where(gaps & ~self._apart, self._fills, raw) if gaps.any() else raw
+        seen = np.where(gaps & ~self.apart, self.fills, raw) if gaps.any() else raw
         bits: FloatArray = np.empty((len(raw), self.n_bits))
-        for kind, (places, columns, values) in self._literals.items():
+        for kind, (places, columns, values) in self.literals.items():
             if kind == "ge":
                 bits[:, places] = seen[:, columns] >= values
             elif kind == "is":

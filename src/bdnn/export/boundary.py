@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bdnn.encoding.encoder import Encoder
 from bdnn.export.inputs import InputFormat
+from bdnn.limits import LARGEST_INPUT
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray, weighted_sums
 from bdnn.network.network import Network
@@ -138,6 +139,8 @@ def compared_inputs(
 ) -> FloatArray:
     """Inputs to compare an export with Python on: random ones, at boundaries, and extreme ones."""
     scaler, rng = model.encoder, np.random.default_rng(rng)
+    if not scaler.is_plain:
+        return column_inputs(model, inputs, 3 * count, rng)
     near = count if at_boundaries is None else at_boundaries
     return np.concatenate(
         [
@@ -154,3 +157,43 @@ def answers(model: Model, inputs: InputFormat, X: FloatArray) -> NDArray[Any]:
     if model.targets is None:
         return model.network.predict(values)
     return model.targets.inverse(model.network.values(values))
+
+
+def column_inputs(
+    model: Model, inputs: InputFormat, count: int, rng: np.random.Generator
+) -> FloatArray:
+    """Rows to compare an export with Python on: near cuts, at random, missing and unknown."""
+    encoder = model.encoder
+    X = np.empty((count, encoder.n_columns))
+    for j, column in enumerate(encoder.columns):
+        unit = inputs.per_unit[j]
+        if column.kind == "category":
+            X[:, j] = rng.integers(0, len(column.values) + 1, count)
+            if not (inputs.is_integer and inputs.ranges[j][0] >= 0):
+                X[rng.random(count) < 0.1, j] = -1
+        else:
+            cuts = [float(b.value or 0.0) for b in encoder.bits if b.column == j and b.kind == "ge"]
+            own = [n for n in encoder.numbers if n.column == j]
+            cuts += [n.shift for n in own]
+            spread = 1.0 / float(encoder.units[j])
+            near = rng.choice(cuts or [0.0], count) * unit
+            X[:, j] = near + np.where(rng.random(count) < 0.5, 0, rng.normal(size=count) * spread)
+            X[:, j] = _neighbour(inputs, X[:, j], rng)
+        gap = np.nan if not inputs.is_integer else float(inputs.missing or 0)
+        X[rng.random(count) < 0.15, j] = gap
+    if inputs.is_integer:
+        return np.clip(np.rint(X), inputs.ranges[0][0], inputs.ranges[0][1])
+    return X
+
+
+def _neighbour(inputs: InputFormat, values: FloatArray, rng: np.random.Generator) -> FloatArray:
+    """Values, or what is next to them in their type."""
+    if inputs.is_integer:
+        return np.rint(values) + rng.integers(-1, 2, len(values))
+    kind = inputs.reals.dtype.type
+    typed = np.clip(values, -LARGEST_INPUT, LARGEST_INPUT).astype(kind)
+    side = rng.integers(-1, 2, len(values))
+    moved = np.where(
+        side == 0, typed, np.nextafter(typed, np.where(side > 0, np.inf, -np.inf).astype(kind))
+    )
+    return moved.astype(float)

@@ -48,11 +48,14 @@ class InputFormat:
         Counts per unit of every feature, 1 for real inputs.
     ranges : tuple of (int, int)
         Least and largest count of every feature; empty for real inputs.
+    missing : int or None
+        The count that stands for a missing value, where there may be some; NaN does in reals.
     """
 
     kind: str
     per_unit: tuple[int, ...]
     ranges: tuple[tuple[int, int], ...] = ()
+    missing: int | None = None
 
     @property
     def is_integer(self) -> bool:
@@ -89,7 +92,8 @@ class InputFormat:
 
     def rows(self, X: FloatArray) -> FloatArray:
         """Turn inputs of the C function, one sample per line, into what the scaler takes."""
-        return np.asarray(X / np.array(self.per_unit, dtype=float))
+        rows = np.asarray(X / np.array(self.per_unit, dtype=float))
+        return rows if self.missing is None else np.where(self.missing == X, np.nan, rows)
 
     def scaled(self, X: FloatArray, scaler: Encoder) -> FloatArray:
         """Turn inputs of the C function into inputs of the network."""

@@ -34,9 +34,8 @@ def to_onnx(model: Model) -> bytes:
         If the package ``onnx`` is missing.
     """
     graph = _Graph(_import("onnx"))
-    model.require_plain("export to ONNX")
     network, shape = model.network, model.network.architecture
-    values = _scale(graph, model.encoder)
+    values = _inputs(graph, model.encoder)
     for k, (W, t) in enumerate(zip(network.weights, network.thresholds, strict=True)):
         is_last = k + 1 == shape.n_layers
         is_number = is_last and model.targets is not None
@@ -103,16 +102,55 @@ def _taken(graph: _Graph, sums: str, t: FloatArray, rule: Activation) -> str:
 
 def _on_grid(scaler: Encoder, W: FloatArray) -> bool:
     """Whether no sum of scaled inputs rounds, in any order."""
-    if not scaler.step or not (np.rint(W) == W).all():
+    if not (np.rint(W) == W).all():
+        return False
+    if not scaler.numbers:
+        return True
+    if not scaler.step:
         return False
     largest = np.abs(W).sum(axis=1).max(initial=0.0) * LARGEST_SCALED / scaler.step
     return bool(np.frexp(scaler.step)[0] == 0.5 and largest < _EXACT)
 
 
-def _scale(graph: _Graph, scaler: Encoder) -> str:
+def _inputs(graph: _Graph, encoder: Encoder) -> str:
+    """Inputs of the network from codes of columns; a missing value is NaN."""
+    if encoder.is_plain:
+        return _scale(graph, encoder, "X")
+    double = graph.onnx.TensorProto.DOUBLE
+    gaps, fills = graph.node("IsNaN", "X"), graph.constant(np.nan_to_num(encoder.fills))
+    filled, parts = graph.node("Where", gaps, fills, "X"), []
+    if encoder.numbers:
+        columns, texts = encoder.texts
+        features = graph.node("Gather", filled, graph.constant(columns), axis=1)
+        is_text = ~np.isnan(texts)
+        if is_text.any():
+            same = graph.node("Equal", features, graph.constant(np.nan_to_num(texts)))
+            on = graph.node("Cast", same, to=double)
+            features = graph.node("Where", graph.constant(is_text), on, features)
+        parts.append(_scale(graph, encoder, features))
+    is_filled = graph.node("And", gaps, graph.constant(~encoder.apart))
+    seen = graph.node("Where", is_filled, fills, "X")
+    for kind, (places, columns, values) in encoder.literals.items():
+        if not len(places):
+            continue
+        taken = graph.node(
+            "Gather", gaps if kind == "missing" else seen, graph.constant(columns), axis=1
+        )
+        if kind != "missing":
+            compare = "GreaterOrEqual" if kind == "ge" else "Equal"
+            taken = graph.node(compare, taken, graph.constant(values))
+        parts.append(graph.node("Cast", taken, to=double))
+    joined = graph.node("Concat", *parts, axis=1)
+    order = np.concatenate([places for places, _, _ in encoder.literals.values()])
+    inverse = encoder.n_numbers + np.argsort(order)
+    inverse = np.concatenate([np.arange(encoder.n_numbers), inverse])
+    return graph.node("Gather", joined, graph.constant(inverse), axis=1)
+
+
+def _scale(graph: _Graph, scaler: Encoder, features: str) -> str:
     if not scaler.step:
-        return "X"
-    moved = graph.node("Sub", "X", graph.constant(scaler.shift))
+        return features
+    moved = graph.node("Sub", features, graph.constant(scaler.shift))
     product = graph.node("Mul", moved, graph.constant(scaler.factor))
     low, high = (graph.constant(np.array(sign * LARGEST_SCALED)) for sign in (-1.0, 1.0))
     clipped = graph.node("Clip", product, low, high)

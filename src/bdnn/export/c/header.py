@@ -10,9 +10,10 @@ import numpy as np
 
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError, UnsupportedFeatureError
-from bdnn.export.boundary import answers, random_inputs
+from bdnn.export.boundary import answers, column_inputs, random_inputs
 from bdnn.export.c.code import lay_out, write_code
-from bdnn.export.c.text import Code, check_name, comment, integer, real, string
+from bdnn.export.c.columns import ColumnCode, column_format, inner_model
+from bdnn.export.c.text import check_name, comment, integer, real, string
 from bdnn.export.inputs import InputFormat, choose_format
 from bdnn.export.plan import Plan, make_plan
 from bdnn.model import Model
@@ -108,11 +109,13 @@ def export_c(
     CExport
     """
     check_name(name)
-    model.require_plain("export to C")
     if class_names and not model.classes:
         raise ModelError("a regressor has no class labels to add: leave class_names out.")
     if tests < 0 or (main and not tests):
         raise ModelError(f"main runs the self-test, got {tests} test vectors: ask for some.")
+    if not model.encoder.is_plain:
+        inputs = column_format(model, input, per_unit)
+        return _of_columns(model, inputs, name, class_names=class_names, tests=tests, main=main)
     inputs = choose_format(model.encoder, data or {}, kind=input, per_unit=per_unit, limits=limits)
     _check_scaler(model.encoder, inputs)
     steps = unrolled(model.network, "export to C")
@@ -124,7 +127,14 @@ def export_c(
     is_real = code.needs_real or not inputs.is_integer
     n_classes = model.network.architecture.n_outputs
     opening = [
-        *_heading(model, inputs, name, code, n_numbers),
+        *_heading(
+            model,
+            inputs,
+            name,
+            n_numbers,
+            needs_real=code.needs_real,
+            has_products=code.has_products,
+        ),
         f"#ifndef {name.upper()}_H",
         f"#define {name.upper()}_H",
         "",
@@ -163,6 +173,69 @@ def export_c(
     )
 
 
+def _of_columns(
+    model: Model, inputs: InputFormat, name: str, *, class_names: bool, tests: int, main: bool
+) -> CExport:
+    """A function of raw columns around that of the network, which takes its inputs."""
+    network, kind, limits = inner_model(model)
+    inner = export_c(network, name=f"{name}_network", input=kind, limits=limits)
+    writer, n_inputs = ColumnCode(model.encoder, inputs, name), model.encoder.n_inputs
+    n_numbers = inner.plan.n_numbers
+    signature = _signature(name, inputs, n_numbers, f"{name.upper()}_FEATURES")
+    call = f"{name}_network_predict(q{', y' if n_numbers else ''});"
+    q_type = "double" if model.encoder.numbers else "uint8_t"
+    opening = [
+        *_heading(
+            model,
+            inputs,
+            name,
+            n_numbers,
+            needs_real=not inner.is_integer,
+            has_products=inner.has_products or bool(model.encoder.numbers),
+        ),
+        f"#ifndef {name.upper()}_H",
+        f"#define {name.upper()}_H",
+        "",
+        "#include <stdint.h>",
+        *([] if inputs.is_integer else ["#include <string.h>"]),
+        "",
+        inner.function.rstrip(),
+    ]
+    function = [
+        "",
+        f"#define {name.upper()}_FEATURES {model.n_features}",
+        f"#define {name.upper()}_{'NUMBERS' if n_numbers else 'CLASSES'} "
+        f"{n_numbers or len(model.classes)}",
+        "",
+        *(_class_names(model, name) if class_names else []),
+        *writer.constants(),
+        *writer.helpers(),
+        f"/* {'Numbers predicted for' if n_numbers else 'Index of the class of'} a sample. */",
+        f"static inline {signature}",
+        "{",
+        f"    {q_type} q[{n_inputs}];",
+        *(["    volatile double v;"] if model.encoder.step else []),
+        *writer.body(),
+        f"    {'' if n_numbers else 'return '}{call}",
+        "}",
+        "",
+    ]
+    tested = _self_test(model, inputs, name, tests) if tests else []
+    tested += _main(name, tests, labels=class_names) if main else []
+    printing = ["#include <stdio.h>"] if main else []
+    return CExport(
+        _joined(*opening, *printing, *function, *tested, "#endif"),
+        _joined(*opening, *function, "#endif"),
+        name,
+        inputs,
+        inner.plan,
+        inner.is_integer and inputs.is_integer,
+        inner.has_products or bool(model.encoder.numbers),
+        inner.stack + n_inputs * (8 if model.encoder.numbers else 1),
+        inner.flash_estimate + 8 * n_inputs,
+    )
+
+
 def _joined(*lines: str) -> str:
     return "\n".join(lines) + "\n"
 
@@ -185,13 +258,21 @@ def _signature(name: str, inputs: InputFormat, n_numbers: int, size: str) -> str
     return f"int {name}_predict({taken})"
 
 
-def _heading(model: Model, inputs: InputFormat, name: str, code: Code, n_numbers: int) -> list[str]:
+def _heading(
+    model: Model,
+    inputs: InputFormat,
+    name: str,
+    n_numbers: int,
+    *,
+    needs_real: bool,
+    has_products: bool,
+) -> list[str]:
     shape = model.network.architecture
     names: Sequence[str] = model.names or ()
     lines = [
         f"{name}.h: binarized network {shape}.",
         "",
-        _signature(name, inputs, n_numbers, str(shape.n_features))
+        _signature(name, inputs, n_numbers, str(model.n_features))
         + (" writes numbers to y." if n_numbers else " returns the index of the class, from 0."),
     ]
     if inputs.kind == "scaled":
@@ -206,7 +287,8 @@ def _heading(model: Model, inputs: InputFormat, name: str, code: Code, n_numbers
         )
     else:
         lines += [
-            f"Inputs are numbers up to {inputs.largest:g} in size; others and NaN give some class.",
+            f"Inputs are numbers up to {inputs.largest:g} in size; others give some class.",
+            "NaN gives some class." if model.encoder.is_plain else "NaN is a missing value.",
             "Flags that flush subnormal numbers to zero, as -ffast-math does, make tiny inputs 0.",
         ]
     if inputs.is_integer:
@@ -216,15 +298,15 @@ def _heading(model: Model, inputs: InputFormat, name: str, code: Code, n_numbers
         lines.append("Answers equal those of the Python package.")
     lines.append(
         "No floating point."
-        if not code.needs_real and inputs.is_integer
+        if not needs_real and inputs.is_integer
         else "Floating point is used to compare inputs only."
-        if not code.needs_real
+        if not needs_real
         else "Uses double arithmetic with every rounding as in Python, under any compiler flags."
     )
-    if not code.has_products:
+    if not has_products:
         lines.append("No multiplication but by powers of two, and in addresses of tables.")
     lines.append("")
-    for j in range(min(shape.n_features, _MOST_NAMES)):
+    for j in range(min(model.n_features, _MOST_NAMES)):
         unit = f", in 1/{inputs.per_unit[j]}" if inputs.per_unit[j] != 1 else ""
         span = ""
         if inputs.is_integer and len(set(inputs.ranges)) > 1:
@@ -266,7 +348,11 @@ def _class_names(model: Model, name: str) -> list[str]:
 
 def _self_test(model: Model, inputs: InputFormat, name: str, count: int) -> list[str]:
     """Write inputs with Python's answers, and a function that counts wrong answers."""
-    X = random_inputs(model.encoder, inputs, count, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    if model.encoder.is_plain:
+        X = random_inputs(model.encoder, inputs, count, rng)
+    else:
+        X = np.nan_to_num(column_inputs(model, inputs, count, rng))
     wanted = answers(model, inputs, X).tolist()
     rows = [[integer(int(v)) if inputs.is_integer else real(v) for v in row] for row in X.tolist()]
     if model.targets is None:
