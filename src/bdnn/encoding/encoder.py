@@ -217,6 +217,12 @@ class Encoder:
         return np.array(numbers + [bit.column for bit in self.bits], dtype=np.intp)
 
     @cached_property
+    def ascending(self) -> BoolArray:
+        """Which inputs grow with the value of their column; indicators do not."""
+        numbers = [number.value is None for number in self.numbers]
+        return np.array(numbers + [bit.kind == "ge" for bit in self.bits], dtype=bool)
+
+    @cached_property
     def input_names(self) -> tuple[str, ...]:
         """What every input says, such as ``age >= 42``, ``job = cook``, ``age is missing``."""
         numbers = [

@@ -177,9 +177,7 @@ def make_task(
 
 def _features(encoder: Encoder) -> Features:
     """What constraints know of raw columns."""
-    rising = [number.value is None for number in encoder.numbers]
-    rising += [bit.kind == "ge" for bit in encoder.bits]
-    return Features(encoder.names, encoder.column_of, np.array(rising, dtype=bool))
+    return Features(encoder.names, encoder.column_of, encoder.ascending)
 
 
 def certificate_of(task: Task, robust: Robust | None) -> dict[str, Any]:

@@ -206,7 +206,8 @@ class Monotone(AbstractConstraint):
     No path of weights from the feature has the wrong sign: to the output of the class none is
     negative, to the other outputs none is positive (with ``sign=-1`` the other way round). The
     scores then move only that way with the feature, whatever the other features are, and a sample
-    that has the class keeps it.
+    that has the class keeps it. A feature with cuts has all of them so; that it is missing may
+    speak for or against.
 
     Parameters
     ----------
