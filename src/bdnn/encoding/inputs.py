@@ -81,6 +81,7 @@ class Inputs:
                     f"inputs: {name} must be a list of columns, by name or place, got {listed!r}: "
                     f"give for example {name}=['id']."
                 )
+            object.__setattr__(self, name, tuple(listed))
 
     @classmethod
     def of(cls, inputs: object) -> Inputs:

@@ -88,7 +88,7 @@ class Table:
         """Read the cells of a column as they are written, blanks around them removed."""
         if column not in self._texts:
             # One more pass over the file serves all columns that hold texts.
-            wanted = {column, *np.flatnonzero(self.is_text.any(axis=0)).tolist()}
+            wanted = {column, *np.flatnonzero(self.is_text.any(axis=0)).tolist()} - set(self._texts)
             self._texts.update(_read_texts(self.rows(), sorted(wanted), self.n_rows))
         return self._texts[column]
 

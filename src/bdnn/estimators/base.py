@@ -150,20 +150,22 @@ class BDNNEstimator(FittedModel):
         """Make a fitted estimator of what a model file holds."""
         settings = dict(record.settings)
         has_column_names = settings.pop("has_column_names", False)
+        columns_in = settings.pop("columns_in", None) or record.model.feature_names
         try:
             for name, kind in _OBJECTS.items():
                 if isinstance(settings.get(name), dict):
                     settings[name] = kind(**settings[name])
             estimator = cls(**settings)
+            estimator._columns_in = tuple(map(str, columns_in))
             result = TrainingResult.from_dict(record.result)
         except (TypeError, KeyError) as error:
             raise ModelFileError(
                 f"the model file has settings that are not known ({error})."
             ) from error
         estimator._take(record.model, result, dict(record.certificate))
-        estimator.n_features_in_ = record.model.n_features
+        estimator.n_features_in_ = len(estimator._columns_in)
         if has_column_names:
-            estimator.feature_names_in_ = np.array(record.model.feature_names, dtype=object)
+            estimator.feature_names_in_ = np.array(estimator._columns_in, dtype=object)
         estimator.extra_ = dict(record.extra)
         return estimator
 

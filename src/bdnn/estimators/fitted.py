@@ -214,6 +214,8 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         # Constraints are about the data and live on as promises.
         settings["constraints"] = []
         settings["has_column_names"] = hasattr(self, "feature_names_in_")
+        if self._columns_in != self.encoder_.names:
+            settings["columns_in"] = list(self._columns_in)
         certificate = dict(self._certificate)
         if certificate or promises:
             kept = certificate.get("promises", ())

@@ -36,22 +36,22 @@ def learn_table(
     if encoder is not None:
         codes = _numbers(estimator, X, reset=True)
         _check_count(encoder.n_columns, codes.shape[1])
+        estimator._columns_in = encoder.names
         return codes, encoder
     table = _table(estimator, X, reset=True)
     own = getattr(estimator, "feature_names_in_", None)
     if names is None and own is not None:
         names = own.tolist()
+    codes = np.empty((0, 0)) if table is not None else _numbers(estimator, X, reset=True)
+    n_columns = codes.shape[1] if table is None else table.n_columns
+    called = _made_up(n_columns) if names is None else tuple(map(str, names))
+    _check_count(len(called), n_columns)
+    estimator._columns_in = called
     if table is None:
-        codes = _numbers(estimator, X, reset=True)
-        called = _made_up(codes.shape[1]) if names is None else tuple(map(str, names))
-        _check_count(len(called), codes.shape[1])
         if not inputs.drop and not inputs.categories:
             return codes, Encoder.of_features(codes.shape[1], None if names is None else called)
-        table = replace(Table.of_numbers("X", called, codes), header=names is not None)
-    else:
-        called = _made_up(table.n_columns) if names is None else tuple(map(str, names))
-        _check_count(len(called), table.n_columns)
-        table = replace(table, names=called, header=names is not None)
+        table = Table.of_numbers("X", called, codes)
+    table = replace(table, names=called, header=names is not None)
     columns, codes = learn_columns(table, inputs)
     return codes, Encoder(columns, header=table.header)
 
@@ -66,7 +66,9 @@ def known_codes(estimator: Any, X: Any, encoder: Encoder) -> FloatArray:
             notes = note_gaps(encoder, codes) if np.isnan(codes.min(initial=0.0)) else []
             _warn(notes)
             return codes
-        table = replace(Table.of_numbers("X", _made_up(codes.shape[1]), codes), header=False)
+        table = Table.of_numbers("X", _made_up(codes.shape[1]), codes)
+    if not is_frame(X) or not encoder.header:  # columns are known by their places
+        table = replace(table, names=estimator._columns_in, header=encoder.header)
     codes, notes = read_codes(encoder, table)
     _warn([note for note in notes if not note.startswith("took ")])
     return codes
