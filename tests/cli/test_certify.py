@@ -59,3 +59,27 @@ def test_refused(model, small_csv, tmp_path):
     assert_refused(run("certify", model, small_csv, "--integer", "c"), "no column of the model")
     data = write(tmp_path / "t.csv", SMALL.replace("yes", "maybe"))
     assert_refused(run("certify", model, data), "label 'maybe' is no class of the model")
+
+
+def test_texts_stay_as_they_are(tmp_path):
+    rows = [
+        f"{color},{n},{'yes' if (color == 'red') == (n > 2) else 'no'}"
+        for color in ("red", "green", "blue")
+        for n in range(6)
+    ]
+    data = write(tmp_path / "t.csv", "\n".join(["color,n,kind", *rows]) + "\n")
+    model, moved = tmp_path / "model.json", tmp_path / "moved.csv"
+    done = run(
+        *("train", data, "--hidden", 3, "--inputs", "cuts", "--test-size", 0),
+        *("--out", model, "--quiet", "--seconds", 60, "--method", "descent"),
+    )
+    assert done.returncode == 0, done.stderr
+    told = run_json("certify", model, data, "--radius", 0.25, "--units", "raw")
+    assert told["rows"] == 18
+    done = run("certify", model, data, "--exact")
+    assert done.returncode == 2
+    assert "verification is for models whose columns are numbers" in done.stderr
+    done = run("attack", model, data, "--radius", 1.5, "--units", "raw", "--out", moved)
+    assert done.returncode == 0, done.stderr
+    colors = [line.split(",")[0] for line in moved.read_text().splitlines()[1:]]
+    assert colors == [row.split(",")[0] for row in rows]

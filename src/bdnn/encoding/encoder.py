@@ -312,6 +312,20 @@ class Encoder:
                 bits[:, places] = gaps[:, columns]
         return np.hstack([numbers, bits]) if self.numbers else bits
 
+    def cells(self, codes: FloatArray) -> list[list[float | str]]:
+        """Rows of codes as they would be written, nothing for what is missing or not listed."""
+        return [
+            [
+                ""
+                if code != code or (column.kind == "category" and code < 0)
+                else column.values[int(code)]
+                if column.kind == "category"
+                else code
+                for column, code in zip(self.columns, row, strict=True)
+            ]
+            for row in codes.tolist()
+        ]
+
     def transform_feature(self, number: int, values: FloatArray) -> FloatArray:
         """Turn values of what one of the numbers scales into that input."""
         if not self.step:

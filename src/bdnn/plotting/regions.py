@@ -55,8 +55,10 @@ def plot_decision_regions(
     values = np.asarray(X, dtype=float)
     names = _names(model, X, values.shape[-1])
     first, second = _chosen(features, names, values)
-    horizontal, vertical = (_axis(values[:, j], resolution) for j in (first, second))
-    grid = np.tile(np.median(values, axis=0), (resolution**2, 1))
+    horizontal, vertical = (
+        _axis(values[~np.isnan(values[:, j]), j], resolution) for j in (first, second)
+    )
+    grid = np.tile(np.nanmedian(values, axis=0), (resolution**2, 1))
     grid[:, first] = np.tile(horizontal, resolution)
     grid[:, second] = np.repeat(vertical, resolution)
     classes = model.labels if isinstance(model, Model) else np.asarray(model.classes_)

@@ -61,7 +61,8 @@ def plot_weights(
     if shape is not None:
         return _images(W, thresholds, shape, what)
     if names is None and layer == 1:
-        names = getattr(model, "names", None)
+        is_named = getattr(model, "names", None) is not None
+        names = model.encoder.input_names if is_named else None
     return _matrix(W, what, names)
 
 

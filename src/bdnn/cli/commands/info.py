@@ -33,7 +33,7 @@ def _facts(record: ModelRecord) -> dict[str, Any]:
     return {
         "kind": record.model.kind,
         "network": str(shape),
-        "features": shape.n_features,
+        "features": record.model.n_features,
         "hidden": list(shape.hidden),
         "outputs": shape.n_outputs,
         "weights": [kind.name for kind in shape.weights],
@@ -44,6 +44,7 @@ def _facts(record: ModelRecord) -> dict[str, Any]:
         "scale": record.model.encoder.scale,
         "classes": list(record.model.classes),
         "feature_names": list(record.model.feature_names),
+        "input_names": list(record.model.encoder.input_names),
         "target": target_of(record).name,
         "data": record.extra.get("data"),
         "settings": {key: value for key, value in record.settings.items() if value is not None},
@@ -60,7 +61,7 @@ def _print_facts(record: ModelRecord, facts: dict[str, Any]) -> None:
     print_pairs(
         [
             ("network", record.model.network.describe()),
-            ("inputs", ", ".join(facts["feature_names"])),
+            ("inputs", ", ".join(facts["input_names"])),
             ("scaling", facts["scale"] or "none"),
             ("target", facts["target"] or "unknown"),
             ("classes", None if is_regressor else ", ".join(map(str, facts["classes"]))),

@@ -143,7 +143,7 @@ def attack(
         n_jobs=effort.jobs,
     )
     if output.out is not None:
-        write_whole(output.out, as_csv(around.model.feature_names, found.X.tolist()))
+        write_whole(output.out, as_csv(around.model.feature_names, around.scaler.cells(found.X)))
     facts = known | {
         "out": output.place,
         "method": method,
