@@ -15,6 +15,7 @@ from bdnn.errors import UnsupportedFeatureError
 from bdnn.export.c.text import comment, integer, real
 from bdnn.export.inputs import INTEGER_TYPES, InputFormat
 from bdnn.model import Model
+from bdnn.network.network import Network
 
 _MOST_TEXTS = 256
 
@@ -24,6 +25,17 @@ def inner_model(model: Model) -> tuple[Model, str, tuple[int, int] | None]:
     plain = Encoder.of_features(model.encoder.n_inputs)
     inner = replace(model, encoder=plain)
     return (inner, "double", None) if model.encoder.numbers else (inner, "uint8", (0, 1))
+
+
+def with_used_inputs(model: Model) -> Model:
+    """The model without inputs that no unit looks at; all columns stay."""
+    network = model.network
+    used = np.asarray(network.weights[0].any(axis=0))
+    used[0] |= not used.any()
+    shape = replace(network.architecture, n_features=int(used.sum()))
+    weights = (network.weights[0][:, used], *network.weights[1:])
+    smaller = Network(shape, weights, network.thresholds)
+    return replace(model, encoder=model.encoder.subset(used), network=smaller)
 
 
 def column_format(model: Model, kind: str, per_unit: int | str | None) -> InputFormat:

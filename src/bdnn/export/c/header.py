@@ -12,7 +12,7 @@ from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.export.boundary import answers, column_inputs, random_inputs
 from bdnn.export.c.code import lay_out, write_code
-from bdnn.export.c.columns import ColumnCode, column_format, inner_model
+from bdnn.export.c.columns import ColumnCode, column_format, inner_model, with_used_inputs
 from bdnn.export.c.text import check_name, comment, integer, real, string
 from bdnn.export.inputs import InputFormat, choose_format
 from bdnn.export.plan import Plan, make_plan
@@ -177,6 +177,7 @@ def _of_columns(
     model: Model, inputs: InputFormat, name: str, *, class_names: bool, tests: int, main: bool
 ) -> CExport:
     """A function of raw columns around that of the network, which takes its inputs."""
+    model = with_used_inputs(model)
     network, kind, limits = inner_model(model)
     inner = export_c(network, name=f"{name}_network", input=kind, limits=limits)
     writer, n_inputs = ColumnCode(model.encoder, inputs, name), model.encoder.n_inputs
