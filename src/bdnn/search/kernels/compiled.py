@@ -25,9 +25,12 @@ from numba.core.dispatcher import Dispatcher
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
-def compiled(function: Function) -> Function:
-    """Compile for the machine at hand, keep the result on disk, and let other threads run."""
-    result: Any = njit(nogil=True, no_cfunc_wrapper=True)(function)
+def compiled(function: Function, *, fastmath: bool = False) -> Function:
+    """Compile for the machine at hand, keep the result on disk, and let other threads run.
+
+    With ``fastmath`` sums are added in any order.
+    """
+    result: Any = njit(nogil=True, no_cfunc_wrapper=True, fastmath=fastmath)(function)
     # Nothing can be written anywhere: every process compiles for itself.
     with suppress(RuntimeError):
         result._cache = _Cache(function)

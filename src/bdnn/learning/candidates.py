@@ -1,0 +1,63 @@
+"""The ladder of candidates, the plainest first."""
+
+from __future__ import annotations
+
+from bdnn.learning.boosting import Boosting
+from bdnn.learning.gradients import Gradients
+from bdnn.learning.linear import Logistic, NearestMean, Prior
+from bdnn.learning.stack import Candidate, Reads, Table
+from bdnn.learning.trees import Trees
+
+_UPDATES = 3000  # of the network that learns from others
+
+
+def candidates(table: Table, hidden: tuple[int, ...] | None = None) -> dict[str, Candidate]:
+    """Ways to learn a table by name; those of a given shape, if one is given."""
+    kinds: tuple[tuple[str, Reads], ...] = (("numbers", "numbers"), ("cuts", "bits"))
+    found: dict[str, Candidate] = (
+        {
+            "prior": Prior(_any(table)),
+            "nearest mean": NearestMean(),
+            "linear": Logistic("numbers"),
+            "linear, shrunk": Logistic("numbers", 0.1),
+            "linear on cuts": Logistic("bits", 0.03),
+            "tree": Trees(6),
+            "stumps": Boosting(1, 60),
+            "boosted trees of depth 2": Boosting(2, 100),
+            "boosted trees of depth 3": Boosting(3, 200),
+            "100 units": Gradients("numbers", (100,)),
+            "100 units, noise": Gradients("numbers", (100,), 0.25),
+            "50 units on cuts, noise": Gradients("bits", (50,), 0.25),
+            "30-30 units, cuts beside, noise": Gradients("mix", (30, 30), 0.25),
+            "100-50 units, cuts beside": Gradients("mix", (100, 50)),
+            "200 units on cuts": Gradients("bits", (200,)),
+        }
+        if hidden is None
+        else {
+            f"{what}{noise}": Gradients(reads, hidden, dropout)
+            for what, reads in kinds
+            for noise, dropout in (("", 0.0), (", noise", 0.25))
+        }
+    )
+    missing = _missing(table)
+    return {name: candidate for name, candidate in found.items() if candidate.reads not in missing}
+
+
+def student(table: Table, width: int) -> Gradients:
+    """The network that learns from others: two layers on numbers and cuts, or what there is."""
+    if "mix" not in _missing(table):
+        return Gradients("mix", (width, width), updates=_UPDATES)
+    return Gradients(_any(table), (2 * width,), updates=_UPDATES)
+
+
+def _any(table: Table) -> Reads:
+    return "bits" if table.bits.shape[1] else "numbers"
+
+
+def _missing(table: Table) -> set[Reads]:
+    missing: set[Reads] = set()
+    if not table.numbers.shape[1]:
+        missing |= {"numbers", "mix", "both"}
+    if not table.bits.shape[1]:
+        missing |= {"bits", "mix", "both"}
+    return missing

@@ -1,0 +1,162 @@
+"""Candidates on the same folds: what each says of rows that it has not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bdnn.clock import Slot
+from bdnn.learning.folds import IntArray
+from bdnn.learning.size import stack_bytes
+from bdnn.learning.stack import Array, Candidate, Lesson, Stack
+
+# Standard errors by which a candidate has to be behind the best to be given up.
+_CERTAIN = 3.0
+# Part of the time that the first fold may take, in which all candidates are tried.
+_FIRST = 0.4
+
+
+@dataclass(eq=False)
+class Trial:
+    """A candidate and its networks so far, one per fold.
+
+    Parameters
+    ----------
+    name : str
+    candidate : Candidate
+    total : array of shape (n_rows, n_classes)
+        Probabilities that its networks gave rows they had not seen, added up.
+    count : array of shape (n_rows,)
+        How many networks that were.
+    stacks : list of Stack
+    seconds : float
+        Of all trainings.
+    is_taught : bool
+        Whether it learns from other trials.
+    parts : tuple of Trial
+        Trials that it puts side by side.
+    """
+
+    name: str
+    candidate: Candidate
+    total: Array
+    count: IntArray
+    stacks: list[Stack] = field(default_factory=list)
+    seconds: float = 0.0
+    is_taught: bool = False
+    parts: tuple[Trial, ...] = ()
+
+    @classmethod
+    def of(
+        cls, name: str, candidate: Candidate, lesson: Lesson, *, is_taught: bool = False
+    ) -> Trial:
+        """A trial that has not begun."""
+        total = np.zeros((len(lesson), lesson.n_classes), np.float32)
+        count = np.zeros(len(lesson), dtype=np.intp)
+        return cls(name, candidate, total, count, is_taught=is_taught)
+
+    @property
+    def bytes(self) -> int:
+        """Of one of its networks."""
+        return sum(part.bytes for part in self.parts) or stack_bytes(self.stacks[0])
+
+    def add(self, stack: Stack, lesson: Lesson, outside: IntArray, seconds: float) -> None:
+        """Take note of a network and of what it says of rows that it has not seen."""
+        self.seconds += seconds
+        self.stacks.append(stack)
+        self.total[outside] += probabilities(stack.logits(lesson.table.rows(outside)))
+        self.count[outside] += 1
+
+    @property
+    def share(self) -> Array:
+        """Probabilities of rows that were held out."""
+        return np.asarray(self.total / np.maximum(self.count, 1)[:, None])
+
+
+def blend(name: str, trials: Sequence[Trial]) -> Trial:
+    """What trials say together of rows that all of them were tried on."""
+    count = np.min([np.minimum(trial.count, 1) for trial in trials], axis=0)
+    total = np.mean([trial.share for trial in trials], axis=0) * count[:, None]
+    parts = tuple(trials)
+    return Trial(name, trials[0].candidate, total.astype(np.float32), count, parts=parts)
+
+
+def mistakes(share: Array, lesson: Lesson) -> Array:
+    """Weight of every row that is put into a wrong class."""
+    return np.asarray(lesson.weight * (share.argmax(axis=1) != lesson.labels))
+
+
+def log_loss(share: Array, lesson: Lesson) -> float:
+    """Mean surprise at the labels; a row that is hopeless counts for a few others, not for all."""
+    of_label = share[np.arange(len(lesson)), lesson.labels]
+    return float(np.average(-np.log(of_label + 1e-3), weights=lesson.weight))
+
+
+def probabilities(logits: Array) -> Array:
+    """Softmax."""
+    share = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(share / share.sum(axis=1, keepdims=True), dtype=np.float32)
+
+
+def ranked(trials: Sequence[Trial], lesson: Lesson) -> list[Trial]:
+    """Trials by mistakes on the rows that all of them were tried on, then by log loss."""
+    rows = np.flatnonzero(np.min([trial.count for trial in trials], axis=0))
+    seen = lesson.rows(rows)
+
+    def key(trial: Trial) -> tuple[float, float]:
+        share = trial.share[rows]
+        return round(float(mistakes(share, seen).sum()), 6), log_loss(share, seen)
+
+    return sorted(trials, key=key)
+
+
+def compare(
+    trials: Sequence[Trial], lesson: Lesson, repeats: Sequence[IntArray], *, seed: int, slot: Slot
+) -> None:
+    """Train every candidate without one fold after the other, as far as time goes.
+
+    After each fold those go on that are not clearly behind the best, as many as there is time for.
+
+    Parameters
+    ----------
+    trials : sequence of Trial
+        Plain candidates first.
+    lesson : Lesson
+    repeats : sequence of arrays
+        Folds of all rows, each time other ones.
+    """
+    rounds = [(folds, fold) for folds in repeats for fold in range(int(folds.max()) + 1)]
+    alive = list(trials)
+    for number, (folds, fold) in enumerate(rounds):
+        inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+        part = lesson.rows(inside)
+        time = slot if number else slot.part(_FIRST)
+        for place, trial in enumerate(alive):
+            if trial.stacks and slot.is_over():
+                return
+            own = time.part(min(1.0, (1.0 if number == 0 else 3.0) / (len(alive) - place)))
+            begun = slot.clock()
+            stack = trial.candidate.fit(part, seed=seed + number, slot=own)
+            trial.add(stack, lesson, outside, slot.clock() - begun)
+        alive = _going_on(alive, lesson, slot, len(rounds) - number - 1)
+
+
+def _going_on(alive: Sequence[Trial], lesson: Lesson, slot: Slot, rounds_left: int) -> list[Trial]:
+    """Those that may still be the best, as many as there is time for, in their order."""
+    rows = np.flatnonzero(alive[0].count)
+    seen = lesson.rows(rows)
+    order = ranked(alive, lesson)
+    least = mistakes(order[0].share[rows], seen)
+    kept: list[Trial] = []
+    seconds = 0.0
+    for trial in order:
+        behind = mistakes(trial.share[rows], seen) - least
+        needed = trial.seconds / len(trial.stacks) * rounds_left
+        is_behind = behind.sum() > _CERTAIN * float(np.sqrt(np.square(behind).sum()))
+        if kept and (is_behind or seconds + needed > slot.remaining):
+            continue
+        kept.append(trial)
+        seconds += needed
+    return [trial for trial in alive if trial in kept]

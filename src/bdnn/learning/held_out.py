@@ -1,0 +1,132 @@
+"""What is known of rows that networks have not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from bdnn.learning.comparison import Trial, log_loss, mistakes
+from bdnn.learning.folds import IntArray
+from bdnn.learning.stack import Array, Lesson
+from bdnn.network.activation import FloatArray
+
+_DRAWS = 50
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One candidate on held-out rows.
+
+    Parameters
+    ----------
+    name : str
+    accuracy, error : float
+        And its standard error.
+    log_loss : float
+    folds : int
+        Number of folds that it was trained for.
+    bytes : int
+        Of one of its networks.
+    seconds : float
+    """
+
+    name: str
+    accuracy: float
+    error: float
+    log_loss: float
+    folds: int
+    bytes: int
+    seconds: float
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Accuracy on rows that networks had not seen.
+
+    Parameters
+    ----------
+    accuracy, error : float
+        Of the way that was chosen, and its standard error. It is chosen anew on draws of the rows
+        and judged by the rows that were not drawn, so that the choice does not flatter itself.
+    candidates : tuple of Figures
+    chosen : str
+    teachers : tuple of str
+        The candidates that a network learnt from, the best first.
+    bytes : int
+        Of the network.
+    rows : array of int
+        Training rows that follow.
+    share : array of shape (n_rows, n_classes)
+        Probabilities by networks that have not seen the row.
+    scores : array of shape (n_rows, n_classes)
+        Of the returned network.
+    """
+
+    accuracy: float
+    error: float
+    candidates: tuple[Figures, ...]
+    chosen: str = ""
+    teachers: tuple[str, ...] = ()
+    bytes: int = 0
+    rows: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    share: Array = field(default_factory=lambda: np.zeros((0, 0), np.float32))
+    scores: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """What a model file keeps, as plain data: all but the rows."""
+        return {
+            "accuracy": self.accuracy,
+            "error": self.error,
+            "candidates": [asdict(figures) for figures in self.candidates],
+            "chosen": self.chosen,
+            "teachers": list(self.teachers),
+            "bytes": self.bytes,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Inverse of :meth:`to_dict`, but for the rows; raises a ``TypeError`` or the like."""
+        figures = tuple(Figures(**each) for each in data["candidates"])
+        known = {**data, "candidates": figures, "teachers": tuple(data["teachers"])}
+        return cls(**known)
+
+
+def held_out_of(
+    trials: Sequence[Trial], pool: Sequence[Trial], lesson: Lesson, rng: np.random.Generator
+) -> HeldOut:
+    """Figures of all trials, and of choosing the best of a pool."""
+    figures = tuple(_figures(trial, lesson) for trial in trials if trial.stacks)
+    rows = np.flatnonzero(np.min([trial.count for trial in pool], axis=0))
+    weight = lesson.weight[rows].astype(float)
+    wrong = np.array([mistakes(trial.share[rows], lesson.rows(rows)) for trial in pool])
+    missed = total = 0.0
+    for _ in range(_DRAWS):
+        drawn = rng.integers(len(rows), size=len(rows))
+        outside = np.setdiff1d(np.arange(len(rows)), drawn)
+        best = int(wrong[:, drawn].sum(axis=1).argmin())
+        missed += float(wrong[best, outside].sum())
+        total += float(weight[outside].sum())
+    accuracy = 1.0 - missed / total if total else 0.0
+    spread = accuracy * (1.0 - accuracy) * float(np.square(weight).sum())
+    return HeldOut(accuracy, float(np.sqrt(max(spread, 0.0)) / weight.sum()), figures)
+
+
+def _figures(trial: Trial, lesson: Lesson) -> Figures:
+    rows = np.flatnonzero(trial.count)
+    seen = lesson.rows(rows)
+    wrong = mistakes(trial.share[rows], seen)
+    total = float(seen.weight.sum())
+    accuracy = 1.0 - float(wrong.sum()) / total
+    spread = np.square(seen.weight * (1.0 - accuracy) - wrong).sum()
+    return Figures(
+        trial.name,
+        accuracy,
+        float(np.sqrt(spread)) / total,
+        log_loss(trial.share[rows], seen),
+        len(trial.stacks),
+        trial.bytes,
+        trial.seconds,
+    )

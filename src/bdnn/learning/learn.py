@@ -1,0 +1,272 @@
+"""From a raw table to an encoder and a network, by what networks say of rows they have not seen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from bdnn.clock import Slot
+from bdnn.encoding import Column, Encoder, Inputs
+from bdnn.learning.candidates import candidates, student
+from bdnn.learning.comparison import Trial, blend, compare, ranked
+from bdnn.learning.folds import IntArray, folds_of, same_rows
+from bdnn.learning.gradients import Gradients, load
+from bdnn.learning.held_out import HeldOut, held_out_of
+from bdnn.learning.joining import is_joinable, join
+from bdnn.learning.size import stack_bytes
+from bdnn.learning.stack import Array, Lesson, Stack, Table
+from bdnn.learning.tails import tail_cuts
+from bdnn.learning.teaching import taught, unseen_opinion
+from bdnn.network.activation import FloatArray
+from bdnn.network.architecture import WeightSet
+from bdnn.network.network import Network
+
+_MOST_ROWS = 100_000  # that are learnt from
+_ROWS_PER_SECOND = 2000  # that candidates are compared on
+_FEWEST_COMPARED = 1000
+_FOLDS, _FOLDS_OF_MANY, _MANY_ROWS = 5, 3, 1000
+_FEW_ROWS = 200  # below which rows are folded twice
+_COMPARING = 0.5  # part of the time
+_TRYING = 0.3  # of what is left, the most for one fold of the network that learns from others
+_TEACHERS = 3
+_MOST_BYTES = 1 << 14  # of a network, unless more are allowed
+_WIDTHS = (60, 40, 25, 15, 10, 6, 3)
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """A network, what it looks at, and what is known of rows that it has not seen.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    network : Network
+    held_out : HeldOut
+    """
+
+    encoder: Encoder
+    network: Network
+    held_out: HeldOut
+
+
+def learn(
+    codes: FloatArray,
+    columns: Sequence[Column],
+    labels: IntArray,
+    n_classes: int,
+    sample_weight: FloatArray | None = None,
+    *,
+    slot: Slot,
+    seed: int = 0,
+    inputs: Inputs | None = None,
+    hidden: tuple[int, ...] | None = None,
+    max_bytes: int | None = None,
+    groups: IntArray | None = None,
+    header: bool = False,
+) -> Learned:
+    """Learn a table.
+
+    Candidates of many kinds are trained without one fold of the rows after the other, and judged by
+    these. One network then learns from the labels and from what the best of them say.
+
+    Parameters
+    ----------
+    codes : array of shape (n_rows, n_columns)
+    columns : sequence of Column
+    labels : array of int of shape (n_rows,)
+    n_classes : int
+    sample_weight : array of shape (n_rows,), optional
+    slot : Slot
+        All of the time; what is known to be enough takes less.
+    seed : int
+    inputs : Inputs, optional
+    hidden : tuple of int, optional
+        Widths of the hidden layers, which are then kept.
+    max_bytes : int, optional
+        The most that :func:`~bdnn.learning.size.stack_bytes` may say of the network, 16 KiB by
+        default.
+    groups : array of int of shape (n_rows,), optional
+        Rows of a group are held out together; by default equal rows are.
+    header : bool
+        Whether the columns' names came with the data.
+    """
+    rng = np.random.default_rng(seed)
+    weight = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, float)
+    rows = _drawn(np.flatnonzero(weight > 0), _MOST_ROWS, rng)
+    codes, labels, weight = codes[rows], labels[rows], weight[rows]
+    encode = inputs or Inputs()
+    if encode.encode == "auto":
+        encode = replace(encode, encode="both")
+    encoder = Encoder.learn(
+        codes,
+        columns,
+        encode,
+        weights=WeightSet.parse("ternary"),
+        sample_weight=weight,
+        wanted=tail_cuts(codes, encode.cuts),
+        header=header,
+    )
+    values = encoder.transform(codes).astype(np.float32)
+    table = Table(
+        np.ascontiguousarray(values[:, : encoder.n_numbers]),
+        np.ascontiguousarray(values[:, encoder.n_numbers :]),
+    )
+    lesson = Lesson(table, labels, weight.astype(np.float32), n_classes)
+    together = same_rows(codes) if groups is None else groups[rows]
+    with threadpool_limits(1):
+        load()
+        course = _Course(lesson, together, encoder.column_of, rng, slot, hidden, max_bytes)
+        stack, held_out = course.run()
+    network = stack.network(encoder.n_numbers, encoder.n_bits, encoder.step)
+    scores = network.scores(encoder.transform(codes[held_out.rows]))
+    held_out = replace(held_out, rows=rows[held_out.rows], scores=scores)
+    used = np.abs(network.weights[0]).sum(axis=0) > 0
+    used[0] |= not used.any()
+    return Learned(encoder.subset(used), _seeing(network, used), held_out)
+
+
+@dataclass(eq=False)
+class _Course:
+    """Comparison, choice and last training."""
+
+    lesson: Lesson
+    together: IntArray
+    column_of: IntArray
+    rng: np.random.Generator
+    slot: Slot
+    hidden: tuple[int, ...] | None
+    max_bytes: int | None
+
+    def run(self) -> tuple[Stack, HeldOut]:
+        """Train the network, and tell what is known of held-out rows."""
+        seconds = self.slot.remaining
+        most = max(_FEWEST_COMPARED, min(1e9, seconds * _ROWS_PER_SECOND))
+        compared = _drawn(np.arange(len(self.lesson)), int(most), self.rng)
+        part = self.lesson.rows(compared)
+        ways = candidates(part.table, self.hidden)
+        trials = [Trial.of(name, way, part) for name, way in ways.items()]
+        repeats = self._folds(part, self.together[compared])
+        seed = int(self.rng.integers(2**31))
+        compare(trials, part, repeats, seed=seed, slot=self.slot.part(_COMPARING))
+        teachers = ranked(_furthest(trials), part)[:_TEACHERS]
+        share = unseen_opinion(teachers, self.lesson, compared)
+        pupil = self._tried(part, share[compared], teachers, repeats[0])
+        chosen, pool = self._choose(trials, pupil, part)
+        stack = self._last(chosen, share, teachers)
+        known = held_out_of([*trials, pupil], pool, part, self.rng)
+        return stack, replace(
+            known,
+            chosen=chosen.name,
+            teachers=tuple(trial.name for trial in teachers),
+            rows=compared,
+            share=share[compared],
+            bytes=stack_bytes(stack),
+        )
+
+    @property
+    def _most_bytes(self) -> int:
+        return self.max_bytes or _MOST_BYTES
+
+    def _student(self, lesson: Lesson, teachers: Sequence[Trial]) -> Gradients | None:
+        """The widest shape that fits, for the network that learns from the teachers."""
+        for width in _WIDTHS:
+            way = student(lesson.table, width)
+            if self.hidden is not None:
+                return replace(way, reads=teachers[0].candidate.reads, hidden=self.hidden)
+            drawn = replace(way, updates=0).fit(lesson, seed=0, slot=self.slot)
+            if stack_bytes(drawn) <= self._most_bytes:
+                return way
+        return None
+
+    def _tried(
+        self, part: Lesson, share: Array, teachers: Sequence[Trial], folds: IntArray
+    ) -> Trial:
+        """Let a network learn from the teachers without one fold after the other, if time allows.
+
+        New rows are those of teachers that have not seen the fold either.
+        """
+        way = self._student(part, teachers)
+        half = way and replace(way, updates=way.updates // 2)
+        own = half or teachers[0].candidate
+        pupil = Trial.of("learnt from the best", own, part, is_taught=True)
+        beside = max(trial.seconds / len(trial.stacks) for trial in teachers)
+        for fold in range(min(int(folds.max()) + 1, len(teachers[0].stacks))):
+            # The last network takes about as long as two of these, and may have another beside it.
+            left = self.slot.remaining - 3.0 * pupil.seconds / max(fold, 1) - 2.0 * beside
+            if half is None or left <= 0 or self.slot.is_over():
+                break
+            inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+            begun = self.slot.clock()
+            lesson = taught(
+                part.rows(inside),
+                share[inside],
+                [[trial.stacks[fold]] for trial in teachers],
+                self.column_of,
+                self.rng,
+            )
+            seed = int(self.rng.integers(2**31))
+            stack = half.fit(lesson, seed=seed, slot=self.slot.part(_TRYING))
+            pupil.add(stack, part, outside, self.slot.clock() - begun)
+        return pupil
+
+    def _choose(
+        self, trials: Sequence[Trial], pupil: Trial, part: Lesson
+    ) -> tuple[Trial, list[Trial]]:
+        """The way with the fewest mistakes that fits, and what it was chosen from."""
+        fitting = [trial for trial in trials if trial.bytes <= self._most_bytes]
+        smallest = min(trials, key=lambda trial: trial.bytes)
+        plain = ranked(_furthest(fitting or [smallest]), part)
+        if len(pupil.stacks) < 2 or pupil.bytes > self._most_bytes:
+            return plain[0], plain
+        pool = [*plain, pupil]
+        if is_joinable(plain[0].stacks[0]) and self.hidden is None:
+            both = blend(f"{pupil.name}, and {plain[0].name}", [plain[0], pupil])
+            pool += [both] if both.bytes <= self._most_bytes else []
+        return ranked(pool, part)[0], pool
+
+    def _folds(self, lesson: Lesson, together: IntArray) -> list[IntArray]:
+        """Folds of the rows, twice where rows are few."""
+        together = np.unique(together, return_inverse=True)[1].ravel()
+        counts = np.bincount(lesson.labels, minlength=lesson.n_classes)
+        n_folds = _FOLDS if len(lesson) < _MANY_ROWS else _FOLDS_OF_MANY
+        n_folds = max(2, min(n_folds, int(counts[counts > 0].min())))
+        repeats = 2 if len(lesson) < _FEW_ROWS else 1
+        return [folds_of(lesson.labels, together, n_folds, self.rng) for _ in range(repeats)]
+
+    def _last(self, chosen: Trial, share: Array, teachers: Sequence[Trial]) -> Stack:
+        """Train the chosen way on all rows, or both of two ways side by side."""
+        stacks = []
+        for trial in chosen.parts or (chosen,):
+            lesson, way = self.lesson, trial.candidate
+            if trial.seconds / len(trial.stacks) > self.slot.remaining:
+                stacks.append(trial.stacks[0])  # better than one that there is no time for
+                continue
+            if trial.is_taught:
+                asked = [teacher.stacks for teacher in teachers]
+                lesson = taught(lesson, share, asked, self.column_of, self.rng)
+                way = self._student(self.lesson, teachers) or way
+            seed = int(self.rng.integers(2**31))
+            stacks.append(way.fit(lesson, seed=seed, slot=self.slot))
+        return join(stacks, self.lesson.table.bits.shape[1])
+
+
+def _furthest(trials: Sequence[Trial]) -> list[Trial]:
+    """Those that have come through the most folds."""
+    most = max(len(trial.stacks) for trial in trials)
+    return [trial for trial in trials if len(trial.stacks) == most]
+
+
+def _drawn(rows: IntArray, most: int, rng: np.random.Generator) -> IntArray:
+    """All rows, or so many of them."""
+    return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
+
+
+def _seeing(network: Network, used: Any) -> Network:
+    """A network without inputs that nothing looks at."""
+    shape = replace(network.architecture, n_features=int(used.sum()))
+    weights = (network.weights[0][:, used], *network.weights[1:])
+    return Network(shape, weights, network.thresholds)

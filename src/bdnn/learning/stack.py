@@ -1,0 +1,144 @@
+"""Layers of step units over numbers and bits, as candidates make them and networks are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdnn.clock import Slot
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
+
+Array = NDArray[np.float32]
+#: Inputs of the first layer. With "mix" it sees numbers, and the second layer its units and bits.
+Reads = Literal["numbers", "bits", "both", "mix"]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """What networks see of some rows: scaled numbers and 0/1 bits, both of single precision."""
+
+    numbers: Array
+    bits: Array
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def rows(self, chosen: NDArray[np.intp]) -> Table:
+        """Some of the rows."""
+        return Table(self.numbers[chosen], self.bits[chosen])
+
+    def first_inputs(self, reads: Reads) -> Array:
+        """What the first layer sees."""
+        if reads == "both":
+            return np.concatenate((self.numbers, self.bits), axis=1)
+        return self.bits if reads == "bits" else self.numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """Rows to learn from.
+
+    Parameters
+    ----------
+    table : Table
+    labels : array of int of shape (n_rows,)
+    weight : array of shape (n_rows,)
+    n_classes : int
+    wanted : array of shape (n_rows, n_classes), optional
+        Probabilities of the classes to learn instead of the labels.
+    """
+
+    table: Table
+    labels: NDArray[np.intp]
+    weight: Array
+    n_classes: int
+    wanted: Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def rows(self, chosen: NDArray[np.intp]) -> Lesson:
+        """The lesson of some rows."""
+        wanted = None if self.wanted is None else self.wanted[chosen]
+        return replace(
+            self,
+            table=self.table.rows(chosen),
+            labels=self.labels[chosen],
+            weight=self.weight[chosen],
+            wanted=wanted,
+        )
+
+
+class Candidate(Protocol):
+    """A way to make a network."""
+
+    @property
+    def reads(self) -> Reads:
+        """Inputs that are looked at."""
+
+    def fit(self, lesson: Lesson, *, seed: int, slot: Slot) -> Stack:
+        """Make one."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Integer weights and thresholds of layers of steps, whose last sums choose the class.
+
+    Parameters
+    ----------
+    reads : Reads
+    weights : tuple of arrays of shape (units, inputs)
+    thresholds : tuple of arrays of shape (units,)
+    slope : float
+        Scores times this are logits.
+    """
+
+    reads: Reads
+    weights: tuple[Array, ...]
+    thresholds: tuple[Array, ...]
+    slope: float = 1.0
+
+    def scores(self, table: Table) -> Array:
+        """Sums of the outputs above their thresholds."""
+        values = table.first_inputs(self.reads)
+        for k, (W, t) in enumerate(zip(self.weights[:-1], self.thresholds[:-1], strict=True)):
+            values = (values @ W.T >= t).astype(np.float32)
+            if k == 0 and self.reads == "mix":
+                values = np.concatenate((values, table.bits), axis=1)
+        return np.asarray(values @ self.weights[-1].T - self.thresholds[-1])
+
+    def logits(self, table: Table) -> Array:
+        """Scores in units of log odds."""
+        return self.scores(table) * np.float32(self.slope)
+
+    def network(self, n_numbers: int, n_bits: int, step: float) -> Network:
+        """The same as a network on numbers, which are multiples of ``step``, and bits.
+
+        Copies of bits go past the first layer of a mix as units with one weight.
+        """
+        weights = [np.asarray(W, dtype=float) for W in self.weights]
+        thresholds = [np.asarray(t, dtype=float) for t in self.thresholds]
+        first = np.zeros((len(weights[0]), n_numbers + n_bits))
+        places = slice(n_numbers, None) if self.reads == "bits" else slice(0, n_numbers)
+        first[:, slice(None) if self.reads == "both" else places] = weights[0]
+        if self.reads == "mix":
+            first = np.concatenate((first, np.eye(n_bits, n_numbers + n_bits, n_numbers)))
+            thresholds[0] = np.concatenate((thresholds[0], np.ones(n_bits)))
+        weights[0] = first
+        for k in range(len(weights) - 1):
+            # Sums lie on a grid, so that this changes nothing and takes few digits.
+            grid = min(step, 1.0) if k == 0 and self.reads != "bits" else 1.0
+            if grid:
+                thresholds[k] = np.ceil(thresholds[k] / grid) * grid
+        limits = [int(max(1.0, np.abs(W).max(initial=0.0))) for W in weights]
+        shape = Architecture.create(
+            n_numbers + n_bits,
+            len(weights[-1]),
+            hidden=tuple(len(W) for W in weights[:-1]),
+            weights=["ternary" if limit == 1 else f"int:{limit}" for limit in limits],
+        )
+        return Network(shape, tuple(weights), tuple(thresholds))
