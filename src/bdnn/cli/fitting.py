@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import tempfile
 import time
@@ -109,6 +110,8 @@ class Task:
 
 def describe(moment: Progress) -> str:
     """Write a moment of training in one line."""
+    if math.isinf(moment.loss):  # nothing of this is looked at on the way
+        return moment.phase
     loss, bound = number(moment.loss, 6), number(moment.bound, 6)
     return f"{moment.phase:<8}  loss {loss}  bound {bound}  gap {percent(moment.gap)}"
 
@@ -184,6 +187,7 @@ def _summarise(model: Estimator, samples: Samples, rows: Parts) -> dict[str, Any
         "test_rows": len(kept),
         f"train_{measure}": measured(chosen),
         f"test_{measure}": measured(kept),
+        "held_out": result.held_out and result.held_out.to_dict(),
         "size_bits": int(model.network_.size_bits),
         "message": result.message,
     }

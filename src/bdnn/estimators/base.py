@@ -186,8 +186,10 @@ class BDNNEstimator(FittedModel):
         """Samples of the last training and the shape of its network, which parameters must ask."""
         memory = self._memory
         kept = memory.architecture if memory else self.network_.architecture
-        architecture = self._architecture(self.encoder_.n_inputs, kept.n_outputs)
-        check_same_shape(architecture, kept, Inputs.of(self.inputs), self.encoder_)
+        architecture = kept
+        if self.result_.status != "selected":  # where no parameter said how the network looks
+            architecture = self._architecture(self.encoder_.n_inputs, kept.n_outputs)
+            check_same_shape(architecture, kept, Inputs.of(self.inputs), self.encoder_)
         known = recalled(memory, given, self._certificate.get("data", {}))
         return known if self.robust is None else check_robust(self.robust, known), architecture
 

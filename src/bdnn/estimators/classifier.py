@@ -16,6 +16,16 @@ from bdnn.bounds.previous import PreviousFit
 from bdnn.encoding import Encoder, Inputs
 from bdnn.errors import DataError
 from bdnn.estimators.base import BDNNEstimator
+from bdnn.estimators.learning import (
+    HIDDEN,
+    WEIGHTS,
+    given_or,
+    learn_samples,
+    learned_result,
+    learns,
+    lowered,
+    with_probabilities,
+)
 from bdnn.estimators.problems import (
     MakeProblem,
     Task,
@@ -24,13 +34,13 @@ from bdnn.estimators.problems import (
     check_robust,
     continued,
 )
-from bdnn.estimators.samples import LabelledSamples, Memory
+from bdnn.estimators.samples import LabelledSamples, Memory, recalled
 from bdnn.estimators.tables import learn_table
 from bdnn.estimators.validation import check_classes, check_labels, known_labels
 from bdnn.mip.model import GrowingModel
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray
-from bdnn.network.architecture import Architecture
+from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.problem.losses.output import classification
 from bdnn.search.embedding import embed
 from bdnn.training.base import AbstractMethod, get_method
@@ -51,9 +61,17 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    hidden : tuple of int, default (25,)
-        Widths of the hidden layers.
-    weights : str or sequence of str, default "ternary"
+    hidden : "auto" or tuple of int, default "auto"
+        Widths of the hidden layers; chosen with ``objective="accuracy"`` and ``(25,)`` otherwise.
+    objective : {"auto", "accuracy", "loss"}, default "auto"
+        What training is for: rows that nobody has seen, so that held-out rows choose inputs, shape
+        and training among trees, linear models and networks; or the smallest loss on the training
+        rows, with a bound. ``"auto"`` is the accuracy where neither ``hidden`` nor anything else is
+        given that only the loss has.
+    max_bytes : int or None, default None
+        The most that the network may take, about, with ``objective="accuracy"``.
+    weights : str or sequence of str, default "auto"
+        Chosen with ``objective="accuracy"``, and ``"ternary"`` otherwise;
         ``"continuous"`` for [-1, 1], ``"ternary"`` for {-1, 0, 1}, ``"binary"`` for {-1, 1},
         ``"int:P"`` for {-P, ..., P}; one for all layers or one per layer.
     thresholds : {"neuron", "layer", "zero"}, default "neuron"
@@ -132,6 +150,10 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
     ('optimal', 0.0)
     """
 
+    hidden: str | int | Sequence[int] = "auto"  # type: ignore[assignment]
+    weights: str | WeightSet | Sequence[str | WeightSet] = "auto"
+    objective: str = "auto"
+    max_bytes: int | None = None
     ties: str = "score"
     class_weight: Mapping[Any, float] | str | None = None
 
@@ -173,6 +195,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         -------
         self
         """
+        began = time.perf_counter()
         values, plain = learn_table(self, X, Inputs.of(self.inputs), feature_names, encoder)
         classes, labels = np.unique(check_labels(y, len(values)), return_inverse=True)
         samples = LabelledSamples.create(
@@ -186,7 +209,22 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
             must=must,
             groups=groups,
         )
+        if learns(self, samples):
+            return self._learn(samples, plain, began)
         return self._fit(samples, plain)
+
+    def _learn(self, samples: LabelledSamples, plain: Encoder, began: float) -> Self:
+        """Learn for rows that nobody has seen."""
+        budget = self._budget()
+        learned = learn_samples(self, samples, plain, budget, began)
+        shape = learned.network.architecture
+        task = self._task(samples, shape, learned.encoder, budget)
+        network = lowered(learned.network, task.problem)
+        result = learned_result(learned, network, task.problem, began)
+        model = Model(learned.encoder, network, task.classes)
+        model = with_probabilities(model, learned, samples.labels, samples.weight)
+        self._take(model, result, task.certificate, Memory(samples, shape, None))
+        return self
 
     def partial_fit(
         self,
@@ -217,6 +255,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         -------
         self
         """
+        began = time.perf_counter()
         given = check_classes(classes, getattr(self, "classes_", None))
         if given is None or hasattr(self, "model_"):
             return self.extend(X, y, sample_weight, radius=radius, must=must, groups=groups)
@@ -232,6 +271,8 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
             must=must,
             groups=groups,
         )
+        if learns(self, samples):
+            return self._learn(samples, plain, began)
         return self._fit(samples, plain, models=GrowingModel())
 
     def extend(
@@ -248,6 +289,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         """Train with further samples, from the network and the bound at hand.
 
         Encoder, classes and the shape of the network stay; ``result_`` is then about all samples.
+        A network that was trained for accuracy is learnt anew from all of them, columns as before.
         The earlier bound counts where it holds for the networks that are asked for now.
 
         Parameters
@@ -274,9 +316,14 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
             if not isinstance(old, tuple | list) or len(old) != 2:
                 raise DataError("old must be the pair (X, y) of the samples trained on: give both.")
             given = self._further(*old, None, budget.seed, class_weight=self.class_weight)
-        known, architecture = self._recalled(given)
         rows = {"radius": radius, "must": must, "groups": groups}
         further = self._further(X, y, sample_weight, budget.seed, **rows)
+        if learns(self, further):
+            # What was chosen by some rows is chosen anew by all of them.
+            known = recalled(self._memory, given, self._certificate.get("data", {}))
+            plain = Encoder(self.encoder_.columns, header=self.encoder_.header)
+            return self._learn(known.joined(further, self.class_weight), plain, began)
+        known, architecture = self._recalled(given)
         samples = known.joined(further, self.class_weight)
         task = self._task(samples, architecture, self.encoder_, budget)
         robust = None if self.robust is None else self.robust.describe(known)
@@ -338,8 +385,8 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         return Architecture.create(
             n_features,
             n_classes,
-            hidden=self.hidden,
-            weights=self.weights,
+            hidden=given_or(self.hidden, HIDDEN),
+            weights=given_or(self.weights, WEIGHTS),
             thresholds=self.thresholds,
             ties=self.ties,
             activation=self.activation,

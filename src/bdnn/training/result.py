@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from bdnn.errors import ModelFileError
+from bdnn.learning.held_out import HeldOut
 from bdnn.network.network import Network
 from bdnn.problem.bound import Bound, Condition
 
@@ -42,7 +43,8 @@ class TrainingResult:
         all networks; where it takes something for granted the status says what, as in ``optimal
         among networks that keep a margin of 0.0001``. Else why the run ended: ``gap limit``,
         ``loss limit``, ``time limit``, ``node limit`` or ``interrupted``, or ``feasible`` where the
-        method has nothing more to try.
+        method has nothing more to try; ``selected`` where held-out rows chose and no loss was
+        minimised.
     loss : float
         The loss of the network on the (weighted) training samples.
     proof : Bound
@@ -59,6 +61,9 @@ class TrainingResult:
     steps : tuple of dict
         What the method did, one plain record per subproblem (``local_search``) or epoch
         (``data_splitting``); empty for the other methods.
+    held_out : HeldOut or None
+        What is known of rows that networks had not seen, where the way to learn was chosen by them;
+        a model file does not hold it.
     objective : float or None
         Loss plus prices and regularizer, which the bound, the status and the history are about;
         None where the loss is all that is minimised.
@@ -75,6 +80,7 @@ class TrainingResult:
     history: tuple[Progress, ...] = ()
     steps: tuple[Mapping[str, Any], ...] = ()
     objective: float | None = None
+    held_out: HeldOut | None = None
 
     @property
     def bound(self) -> float:
@@ -132,6 +138,7 @@ class TrainingResult:
     def to_dict(self) -> dict[str, Any]:
         """Plain data for a model file; the history becomes a list of lists."""
         data = {field.name: getattr(self, field.name) for field in fields(self)}
+        data["held_out"] = None if self.held_out is None else self.held_out.to_dict()
         bound, condition = data.pop("proof"), self.condition
         data |= {"bound": _rounded_down(bound.value), "bound_origin": bound.origin}
         if condition:
@@ -155,8 +162,9 @@ class TrainingResult:
             data = dict(data)
             history = tuple(Progress(*moment) for moment in data.pop("history"))
             steps = tuple(dict(step) for step in data.pop("steps", ()))
-            proof = _read_bound(data)
-            result = cls(**data, proof=proof, history=history, steps=steps)
+            proof, known = _read_bound(data), data.pop("held_out", None)
+            held_out = None if known is None else HeldOut.from_dict(known)
+            result = cls(**data, proof=proof, history=history, steps=steps, held_out=held_out)
             _check_types(result)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ModelFileError(
@@ -184,6 +192,9 @@ def _read_bound(data: dict[str, Any]) -> Bound:
 def _check_types(result: TrainingResult) -> None:
     numbers = [result.loss, result.error, result.seconds, result.objective or 0]
     texts = [result.status, result.method, result.solver, result.message]
+    if result.held_out is not None:
+        numbers += [result.held_out.accuracy, result.held_out.error, result.held_out.bytes]
+        texts += [result.held_out.chosen, *result.held_out.teachers]
     for moment in result.history:
         numbers += [moment.seconds, moment.loss, moment.bound]
         texts.append(moment.phase)

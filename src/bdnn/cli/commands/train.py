@@ -62,12 +62,25 @@ def _print(summary: dict[str, Any], settled: tuple[str, ...]) -> None:
         *((name, f"{summary[name]:g}") for name in settled if name in summary),
         ("method", summary["method"] + (f", {summary['solver']}" if summary["solver"] else "")),
         ("time", f"{summary['seconds']:.2f} s"),
+        *_held_out_pairs(summary),
         *_measured_pairs(summary),
         ("size", f"{bits} bits ({-(-bits // 8)} bytes)"),
         ("message", summary["message"] or None),
         ("saved", summary["out"] or "no (give --out model.json)"),
     ]
     print_pairs(pairs)
+
+
+def _held_out_pairs(summary: dict[str, Any]) -> list[tuple[str, str]]:
+    """What cross-validation says of rows that networks had not seen."""
+    known = summary["held_out"]
+    if known is None:
+        return []
+    told = f"{percent(known['accuracy'])} +- {percent(known['error'])}"
+    return [
+        ("expected accuracy", f"{told} on new rows, by cross-validation"),
+        ("chosen", known["chosen"]),
+    ]
 
 
 def _measured_pairs(summary: dict[str, Any]) -> list[tuple[str, str]]:

@@ -18,7 +18,7 @@ class Shape:
 
     hidden: list[str] | None = option(
         "Width of a hidden layer, once per layer; or all as in 50,50; or none.",
-        shown="25; 50 for --regression",
+        shown="chosen for accuracy; 25 for a small loss; 50 for --regression",
     )
     weights: str | None = option(
         "continuous, ternary, binary or int:P; one for all layers, or one per layer as in "
@@ -68,6 +68,13 @@ def _widths(values: list[str]) -> tuple[int, ...]:
 class Learning:
     """Method and task; what is not given is the estimator's choice."""
 
+    objective: str | None = option(
+        "accuracy (on new rows, by cross-validation) or loss (on the training rows, with a proof).",
+        shown="accuracy where no shape or method is named",
+    )
+    max_bytes: int | None = option(
+        "Most bytes of weights, thresholds and cuts, for --objective accuracy.", shown="none"
+    )
     method: str | None = option(
         "auto, exact, descent, gradients, local_search or data_splitting.", shown="auto"
     )
@@ -109,6 +116,8 @@ class Learning:
                 f"--set {next(iter(own))} is for --regression, which was not given: add it."
             )
         given = {
+            "objective": self.objective,
+            "max_bytes": self.max_bytes,
             "method": self._configured(settings) if settings else self.method,
             "solver": self.solver,
             "class_weight": self.class_weight,

@@ -1,0 +1,190 @@
+"""A classifier that is learnt for rows nobody has seen, and not for the training loss."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from bdnn.clock import Slot
+from bdnn.encoding import Encoder, Inputs
+from bdnn.errors import ModelError
+from bdnn.estimators.samples import LabelledSamples
+from bdnn.learning.learn import Learned, learn
+from bdnn.model import Model
+from bdnn.network.activation import FloatArray
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.problem import Problem
+from bdnn.training.limits import Budget
+from bdnn.training.result import Progress, TrainingResult
+
+#: What minimising the loss has instead of "auto".
+HIDDEN: tuple[int, ...] = (25,)
+WEIGHTS = "ternary"
+
+# Kept of the time for the loss and the probabilities of the network: a part, seconds per row of a
+# usual machine, and a part again that they never exceed.
+_KEPT, _KEPT_PER_ROW, _MOST_KEPT = 0.03, 4e-5, 0.3
+_TOLD_EVERY = 0.05
+
+
+def given_or(value: Any, default: Any) -> Any:
+    """What a user gave, or the default for "auto"."""
+    return default if isinstance(value, str) and value == "auto" else value
+
+
+def learns(estimator: Any, samples: LabelledSamples) -> bool:
+    """Whether an estimator is to learn for unseen rows.
+
+    Raises
+    ------
+    ModelError
+        If the objective is not known, or is the accuracy together with what only the loss has.
+    """
+    if estimator.objective not in ("auto", "accuracy", "loss"):
+        raise ModelError(
+            f"objective must be 'auto', 'accuracy' or 'loss', got {estimator.objective!r}: choose "
+            "one of these."
+        )
+    if estimator.max_bytes is not None and (
+        type(estimator.max_bytes) is not int or estimator.max_bytes < 1
+    ):
+        raise ModelError(
+            f"max_bytes must be a positive whole number or None, got {estimator.max_bytes!r}: "
+            "give for example 2048."
+        )
+    only_loss = {
+        "weights": given_or(estimator.weights, WEIGHTS) != WEIGHTS,
+        "thresholds": estimator.thresholds != "neuron",
+        "ties": estimator.ties != "score",
+        "activation": estimator.activation != "step",
+        "method": estimator.method != "auto",
+        "validation_fraction": bool(estimator.validation_fraction),
+        "robust": estimator.robust is not None,
+        "constraints": not _is_empty(estimator.constraints),
+        "start": estimator.start is not None,
+        "radius": samples.radius is not None,
+        "must": samples.must is not None,
+    }
+    given = [name for name, is_asked in only_loss.items() if is_asked]
+    if estimator.objective == "accuracy" and given:
+        raise ModelError(
+            f"objective 'accuracy' chooses how to train by itself, got {given[0]}: leave it out or "
+            "use objective='loss'."
+        )
+    # A width that is given is most often about the loss of such networks.
+    is_open = given_or(estimator.hidden, None) is None and not given
+    wanted = is_open if estimator.objective == "auto" else estimator.objective == "accuracy"
+    if estimator.max_bytes is not None and not wanted:
+        raise ModelError(
+            "max_bytes is for objective 'accuracy', got parameters that ask for a small loss: give "
+            "objective='accuracy', or leave it out."
+        )
+    return wanted
+
+
+def _is_empty(constraints: object) -> bool:
+    return isinstance(constraints, Sequence) and not constraints
+
+
+def learn_samples(
+    estimator: Any, samples: LabelledSamples, plain: Encoder, budget: Budget, began: float
+) -> Learned:
+    """Learn, in what is left of the time that the budget has."""
+    told, callback = 0.0, estimator.callback
+
+    def is_stopped() -> bool:
+        nonlocal told
+        now = time.perf_counter()
+        if callback is None or now - told < _TOLD_EVERY:
+            return False
+        told = now
+        # Neither loss nor bound is looked at on the way.
+        return bool(callback(Progress(now - began, "learn", np.inf, 0.0)))
+
+    kept = _KEPT * budget.seconds + _KEPT_PER_ROW * len(samples.labels)
+    left = budget.seconds - min(kept, _MOST_KEPT * budget.seconds)
+    left -= time.perf_counter() - began
+    hidden = None
+    if given_or(estimator.hidden, None) is not None:
+        given = Architecture.create(1, samples.n_outputs, hidden=estimator.hidden)
+        hidden = given.hidden
+    groups = None
+    if samples.groups is not None:
+        groups = np.unique(samples.groups, return_inverse=True)[1].ravel()
+    return learn(
+        samples.values,
+        plain.columns,
+        samples.labels,
+        samples.n_outputs,
+        samples.weight,
+        slot=Slot.of(max(0.0, left), is_stopped=is_stopped),
+        seed=budget.seed,
+        inputs=Inputs.of(estimator.inputs),
+        hidden=hidden,
+        max_bytes=estimator.max_bytes,
+        groups=groups,
+        header=plain.header,
+    )
+
+
+def learned_result(
+    learned: Learned, network: Network, problem: Problem[OutputLoss], began: float
+) -> TrainingResult:
+    """What is known of a learnt network: its loss as it is, and a bound that costs nothing."""
+    return TrainingResult(
+        status="selected",
+        loss=float(problem.value(network) * Fraction(problem.samples.unit)),
+        proof=problem.irreducible.in_units(Fraction(problem.samples.unit)),
+        error=problem.error(network),
+        seconds=time.perf_counter() - began,
+        method="learning",
+        held_out=learned.held_out,
+    )
+
+
+def with_probabilities(
+    model: Model, learned: Learned, labels: NDArray[np.intp], weight: FloatArray | None
+) -> Model:
+    """Learn probabilities from what networks said of rows that they had not seen.
+
+    Every row counts for all classes, for each as much as it was thought likely, once networks are
+    as sure of themselves as they were right.
+    """
+    known = learned.held_out
+    own = np.ones(len(known.rows)) if weight is None else weight[known.rows]
+    logarithm, truth = np.log(np.maximum(known.share, 1e-6)), labels[known.rows]
+
+    def sharpened(power: float) -> FloatArray:
+        share = np.exp(power * logarithm)
+        return np.asarray(share / share.sum(axis=1, keepdims=True), dtype=float)
+
+    def surprise(power: float) -> float:
+        return float(-own @ np.log(sharpened(power)[np.arange(len(truth)), truth] + 1e-9))
+
+    share = sharpened(minimize_scalar(surprise, bounds=(0.2, 5.0), method="bounded").x)
+    rows, classes = np.nonzero(share > 1e-3)
+    shares = own[rows] * share[rows, classes]
+    return model.calibrated(known.scores[rows], classes, shares, "held-out rows")
+
+
+def lowered(network: Network, problem: Problem[OutputLoss]) -> Network:
+    """Shift all output thresholds alike to where the loss is least; the classes stay."""
+    scores = network.scores(problem.inputs)
+    levels, place = np.unique(scores, return_inverse=True)
+    gains = (problem.loss.cost_off - problem.loss.cost_on).ravel()
+    by_level = np.bincount(place.ravel(), gains, len(levels))
+    # Entry p is the merit of switching on everything from level p upwards.
+    merits = np.append(np.cumsum(by_level[::-1])[::-1], 0.0)
+    best = int(merits.argmax())
+    shift = levels[best] if best < len(levels) else levels[-1] + 1.0
+    thresholds = (*network.thresholds[:-1], network.thresholds[-1] + shift)
+    return replace(network, thresholds=thresholds)
