@@ -34,7 +34,7 @@ def optimum(model, X, y, weight=None):
         X.shape[1],
         len(model.classes_),
         hidden=model.hidden,
-        weights=model.weights,
+        weights=model.network_.architecture.weights,
         activation=model.activation,
     )
     labels = np.searchsorted(model.classes_, y)
