@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from bdnn import Limits, Robust
 from bdnn.checker import Deadline, check_model, read_model
 from bdnn.checker.certified import overlap_bound, training_ball, uncertified
 from bdnn.checker.evaluation import evaluate
+from bdnn.problem.regions import overlap_bound as training_bound
 from tests.checker.models import last_thresholds, samples_of, state
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -50,11 +52,27 @@ def test_loss_and_bound_are_found_again(tmp_path, n_classes, weights):
     kept = certified.certified & (model.predict(blobs(n_classes)[0]) == blobs(n_classes)[1])
     found = evaluate(record, samples.rows())
     assert uncertified(record, samples, found, ball, Deadline()) == (~kept).tolist()
+    ones = [Fraction(1)] * len(samples)
     if model.result_.bound_origin == "overlapping balls":
-        assert overlap_bound(record, samples, ball, Deadline()) == model.result_.bound
+        assert overlap_bound(record, samples, ones, ball, Deadline()) == model.result_.bound
     claims = verdicts(path, samples)
     assert claims["loss"].verdict == "proven"
     assert "false" not in {claim.verdict for claim in claims.values()}
+
+
+@pytest.mark.parametrize("norm", ["linf", "l1", "l2"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_overlaps_are_those_of_training(tmp_path, norm, weighted):
+    model, path, samples = saved(tmp_path, method="descent", robust=Robust(0.12, norm=norm))
+    record = read_model(path)
+    ball = training_ball(record)
+    X, y = blobs()
+    weight = np.random.default_rng(1).integers(1, 5, len(y)) if weighted else np.ones(len(y), int)
+    weights = [Fraction(w) for w in weight.tolist()]
+    scaled = X * model.encoder_.factor
+    wanted = training_bound(scaled, y, np.full(len(y), 0.12), weight, norm)
+    assert wanted > 0
+    assert overlap_bound(record, samples, weights, ball, Deadline()) >= wanted
 
 
 def edited(path, **result):

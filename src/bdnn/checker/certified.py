@@ -8,6 +8,7 @@ matching of such pairs is a bound.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any, get_args
 
@@ -52,7 +53,7 @@ def certified_claims(
     loss = judged("loss", lost <= result.loss, detail)
     if lost <= result.loss < lost + open_:
         loss = claimed("loss", f"{detail}; {number_text(open_)} more are open")
-    own = overlap_bound(model, samples, ball, deadline) * min(weights)
+    own = overlap_bound(model, samples, weights, ball, deadline)
     most = min(result.loss, lost + open_)
     bound = check_bound(result, most, {"overlapping balls": own}, is_exact=True)
     optimality = check_optimality(result, bound, result.loss, own, is_exact=True)
@@ -92,30 +93,56 @@ def uncertified(
     return [verdicts[case] for case in zip(samples.records, samples.classes, strict=True)]
 
 
-def overlap_bound(model: CheckedModel, samples: Samples, ball: Ball, deadline: Deadline) -> int:
-    """Number of samples that no classifier certifies, as far as it is known."""
-    if len(samples) > _MOST_SAMPLES or ball.norm != "linf":
-        return 0
-    guarantee = Guarantee(model, ball)
-    ends = [guarantee.ends(row) for row in samples.rows()]
-    meets: list[list[int]] = [[] for _ in ends]
+def overlap_bound(
+    model: CheckedModel,
+    samples: Samples,
+    weights: Sequence[Fraction],
+    ball: Ball,
+    deadline: Deadline,
+) -> Fraction:
+    """Weight of samples that no classifier certifies, as far as it is known."""
+    if len(samples) > _MOST_SAMPLES:
+        return Fraction(0)
+    pairs = _meeting(Guarantee(model, ball), samples, deadline)
+    meets: list[list[int]] = [[] for _ in samples.classes]
+    left = list(weights)
+    charged = Fraction(0)
+    for i, j in pairs:
+        # Every pair in both directions: half a matching of these is a bound.
+        meets[i].append(j)
+        meets[j].append(i)
+        # One of the two is given up, which costs the lighter one at least.
+        charge = min(left[i], left[j])
+        left[i], left[j], charged = left[i] - charge, left[j] - charge, charged + charge
+    matched: dict[int, int] = {}
+    taken: dict[int, int] = {}
+    size = 0
+    for i in range(len(meets)):
+        deadline.check()
+        size += _augment(i, meets, matched, taken)
+    return max(charged, math.ceil(Fraction(size, 2)) * min(weights))
+
+
+def _meeting(
+    guarantee: Guarantee, samples: Samples, deadline: Deadline
+) -> Iterator[tuple[int, int]]:
+    """Pairs of samples of different classes whose balls share an input, in ascending order."""
+    rows = list(samples.rows())
+    ends = [guarantee.ends(row) for row in rows]
     for i, one in enumerate(ends):
         deadline.check()
-        for j in range(i):
-            if samples.classes[i] != samples.classes[j] and all(
+        for j in range(i + 1, len(ends)):
+            if samples.classes[i] == samples.classes[j] or not all(
                 low <= other_high and other_low <= high
                 for (low, high), (other_low, other_high) in zip(one, ends[j], strict=True)
             ):
-                # Every pair in both directions: half a matching of these is a bound.
-                meets[i].append(j)
-                meets[j].append(i)
-    left: dict[int, int] = {}
-    right: dict[int, int] = {}
-    size = 0
-    for i in range(len(ends)):
-        deadline.check()
-        size += _augment(i, meets, left, right)
-    return math.ceil(Fraction(size, 2))
+                continue
+            if guarantee.ball.norm == "linf":
+                yield i, j
+                continue
+            middle = tuple(a / 2 + b / 2 for a, b in zip(rows[i], rows[j], strict=True))
+            if guarantee.contains(rows[i], middle) and guarantee.contains(rows[j], middle):
+                yield i, j
 
 
 def _augment(

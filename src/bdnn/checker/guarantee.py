@@ -98,16 +98,20 @@ class Guarantee:
         for corner in self._corners(row, label):
             if deadline is not None:
                 deadline.check()
-            lengths = [
-                abs(Fraction(a) - Fraction(b)) * weight
-                for a, b, weight in zip(corner, row, self.weight, strict=True)
-                if b == b  # a missing value stays missing
-            ]
-            if self.ball.holds(lengths):
+            if self.contains(row, corner):
                 answer = self.network.answer(self.encoder.encode(corner))
                 if answer.winner != label:
                     return corner
         return None
+
+    def contains(self, row: Row, other: Row) -> bool:
+        """Tell whether another input is in the ball around a row."""
+        lengths = [
+            abs(Fraction(a) - Fraction(b)) * weight
+            for a, b, weight in zip(other, row, self.weight, strict=True)
+            if b == b  # a missing value stays missing
+        ]
+        return self.ball.holds(lengths)
 
     def _holds_in_box(self, row: Row, label: int) -> bool:
         """Tell whether the class is certain where every column takes what it can on its own.
