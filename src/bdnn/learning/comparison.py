@@ -14,6 +14,8 @@ from bdnn.learning.stack import Array, Candidate, Lesson, Stack
 
 # Standard errors by which a candidate has to be behind the best to be given up.
 _CERTAIN = 3.0
+# Part of the time that is left which is always there for a candidate.
+_CHEAP = 0.02
 # Part of the time that the first fold may take, in which all candidates are tried.
 _FIRST = 0.4
 
@@ -155,7 +157,9 @@ def _going_on(alive: Sequence[Trial], lesson: Lesson, slot: Slot, rounds_left: i
         behind = mistakes(trial.share[rows], seen) - least
         needed = trial.seconds / len(trial.stacks) * rounds_left
         is_behind = behind.sum() > _CERTAIN * float(np.sqrt(np.square(behind).sum()))
-        if kept and (is_behind or seconds + needed > slot.remaining):
+        left = slot.remaining
+        is_late = seconds + needed > left and needed > _CHEAP * left
+        if kept and (is_behind or is_late):
             continue
         kept.append(trial)
         seconds += needed

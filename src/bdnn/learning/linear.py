@@ -44,8 +44,9 @@ class Logistic:
     strength: float = 1.0
 
     def fit(self, lesson: Lesson, *, seed: int, slot: Slot) -> Stack:
-        """Fit and round."""
-        del seed, slot
+        """Fit and round; of one class there is nothing to fit."""
+        if (lesson.labels == lesson.labels[0]).all():
+            return Prior(self.reads).fit(lesson, seed=seed, slot=slot)
         inputs, n_classes = lesson.table.first_inputs(self.reads), lesson.n_classes
         model = LogisticRegression(C=self.strength, max_iter=200)
         with warnings.catch_warnings():
