@@ -6,7 +6,7 @@ BIN = $(VENV)/bin
 .PHONY: demo test test-all check docs bench fuzz check-c check-report check-resume reproduction clean
 
 demo: $(VENV)/.installed
-	$(BIN)/bdnn train breast-cancer --weights ternary --seconds 30 --out demo-model.json
+	$(BIN)/bdnn train breast-cancer --seconds 10 --out demo-model.json
 	$(BIN)/bdnn info demo-model.json
 
 # What has changed since the installation is compiled once, and not by every process against a clock.
