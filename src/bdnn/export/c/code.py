@@ -90,16 +90,22 @@ def _cuts(
     return cuts
 
 
-def write_code(plan: Plan, scaler: Encoder, inputs: InputFormat, prefix: str) -> Code:
-    """Write the function of a plan."""
-    code = Code(prefix)
+def write_code(
+    plan: Plan,
+    scaler: Encoder,
+    inputs: InputFormat,
+    prefix: str,
+    given: tuple[Code, str] | None = None,
+) -> Code:
+    """Write the function of a plan; its first units read the words that some code has written."""
+    code, bits = given or (Code(prefix), "")
     decision = plan.decision
-    if isinstance(decision, Table) and len(set(decision.classes)) == 1:
+    if isinstance(decision, Table) and plan.is_constant:
         code.add(f"return {decision.classes[0]};")
         code.silence("x")
         return code
     features = FeatureWriter(plan, scaler, inputs, code)
-    bits = ""
+    read = bits
     for place, units in enumerate(plan.stages, start=1):
         is_hidden = place <= len(plan.layers)
         tag = str(place) if is_hidden else "_OUT"
@@ -108,7 +114,8 @@ def write_code(plan: Plan, scaler: Encoder, inputs: InputFormat, prefix: str) ->
         )
         if is_hidden:
             bits = f"h{place}"
-            _write_units(code, sums, bits)
+            declare_bits(code, bits, len(units.thresholds))
+            write_units(code, sums, bits, len(units.thresholds))
         elif isinstance(decision, LargestScore):
             _write_largest(code, sums)
         elif isinstance(decision, Numbers):
@@ -117,7 +124,8 @@ def write_code(plan: Plan, scaler: Encoder, inputs: InputFormat, prefix: str) ->
             _write_first(code, sums)
     if isinstance(decision, Table):
         _write_table(code, decision.classes, bits)
-    for name in ("x", *(f"h{place}" for place in range(1, len(plan.layers) + 1))):
+    hidden = (f"h{place}" for place in range(1, len(plan.layers) + 1))
+    for name in ("x", *filter(None, [read]), *hidden):
         code.silence(name)
     if any(f"{prefix}_ones(" in line for line in code.body):
         code.helpers += [
@@ -133,17 +141,21 @@ def write_code(plan: Plan, scaler: Encoder, inputs: InputFormat, prefix: str) ->
     return code
 
 
-def _write_units(code: Code, sums: AbstractSum, bits: str) -> None:
-    """Write the units of a layer into bits."""
-    width = len(sums.units.thresholds)
+def declare_bits(code: Code, bits: str, width: int) -> None:
+    """Write a variable, or an array of words, of bits that are off."""
     words = -(-width // 32)
     if words == 1:
         code.add(f"uint32_t {bits} = 0;")
     else:
         code.add(f"uint32_t {bits}[{words}] = {{0}};")
         code.stack += 4 * words
+
+
+def write_units(code: Code, sums: AbstractSum, bits: str, width: int) -> None:
+    """Turn on the bits of units that are on, which are the first of so many."""
+    words = -(-width // 32)
     if sums.is_written_out:
-        for i in range(width):
+        for i in range(len(sums.units.thresholds)):
             at = "" if words == 1 else f"[{i // 32}]"
             code.add(f"if ({_test(sums, i)}) {bits}{at} |= {word(1 << i % 32)};")
         return

@@ -49,7 +49,7 @@ class FeatureWriter:
         summed = np.delete(units.weights, list(units.cuts), axis=0)
         used = np.flatnonzero(summed.any(axis=0)).tolist()
         if used and not inputs.is_integer:
-            self._write_level_helper()
+            write_level_helper(self.code, self.scaler.step)
         if is_loop and inputs.is_integer:
             self._write_level_array(largest)
         elif is_loop:
@@ -138,32 +138,6 @@ class FeatureWriter:
             inside = f"x[{j}] <= {integer(high)}"
         return f"LEVEL{j}[{inside} ? {place} : 0]"
 
-    def _write_level_helper(self) -> None:
-        """Write the scaler in double arithmetic, every rounding where Python has it."""
-        self.code.needs_real = True
-        limit, prefix = real(LARGEST_SCALED), self.code.prefix
-        self.code.helpers += [
-            "/* Multiple of the scaler's step nearest to (x - shift) * factor, ties to even. "
-            "Volatile:",
-            "   every operation rounds to double, whatever the compiler is told. */",
-            f"static inline int64_t {prefix}_level(double x, double shift, double factor)",
-            "{",
-            "    volatile double difference = x - shift;",
-            "    volatile double scaled = difference * factor;",
-            "    volatile double rest;",
-            "    int64_t whole;",
-            f"    if (!(scaled > -{limit})) scaled = -{limit};",
-            f"    if (scaled > {limit}) scaled = {limit};",
-            f"    scaled = scaled / {real(self.scaler.step)};",
-            "    whole = (int64_t)scaled;",
-            "    rest = scaled - (double)whole;",
-            "    if (rest > 0.5 || (rest == 0.5 && (whole & 1))) ++whole;",
-            "    else if (rest < -0.5 || (rest == -0.5 && (whole & 1))) --whole;",
-            "    return whole;",
-            "}",
-            "",
-        ]
-
     def _values(self, units: Units, tag: str) -> FeatureSum:
         """Scaled features as doubles, into the array ``v``."""
         code, scaler, inputs = self.code, self.scaler, self.inputs
@@ -177,7 +151,7 @@ class FeatureWriter:
             lines = ["volatile double per_unit = PER_UNIT[j];", "v[j] = (double)x[j] / per_unit;"]
         if inputs.kind != "scaled" and scaler.step:
             self._write_scaler()
-            self._write_level_helper()
+            write_level_helper(self.code, self.scaler.step)
             level = f"(double){code.prefix}_level(v[j], SHIFT[j], FACTOR[j])"
             lines.append(f"v[j] = {level} * {real(scaler.step)};")
         self._write_array("v", "volatile double", lines)
@@ -187,3 +161,29 @@ class FeatureWriter:
 def _integers(is_wide: bool) -> tuple[str, str]:
     """Signed and unsigned type of a product."""
     return ("int64_t", "uint64_t") if is_wide else ("int32_t", "uint32_t")
+
+
+def write_level_helper(code: Code, step: float) -> None:
+    """Write the scaler in double arithmetic, every rounding where Python has it."""
+    code.needs_real = True
+    limit, prefix = real(LARGEST_SCALED), code.prefix
+    code.helpers += [
+        "/* Multiple of the scaler's step nearest to (x - shift) * factor, ties to even. Volatile:",
+        "   every operation rounds to double, whatever the compiler is told. */",
+        f"static inline int64_t {prefix}_level(double x, double shift, double factor)",
+        "{",
+        "    volatile double difference = x - shift;",
+        "    volatile double scaled = difference * factor;",
+        "    volatile double rest;",
+        "    int64_t whole;",
+        f"    if (!(scaled > -{limit})) scaled = -{limit};",
+        f"    if (scaled > {limit}) scaled = {limit};",
+        f"    scaled = scaled / {real(step)};",
+        "    whole = (int64_t)scaled;",
+        "    rest = scaled - (double)whole;",
+        "    if (rest > 0.5 || (rest == 0.5 && (whole & 1))) ++whole;",
+        "    else if (rest < -0.5 || (rest == -0.5 && (whole & 1))) --whole;",
+        "    return whole;",
+        "}",
+        "",
+    ]

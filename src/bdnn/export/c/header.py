@@ -10,10 +10,12 @@ import numpy as np
 
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError, UnsupportedFeatureError
-from bdnn.export.boundary import answers, column_inputs, random_inputs
 from bdnn.export.c.code import lay_out, write_code
 from bdnn.export.c.columns import ColumnCode, column_format, inner_model, with_used_inputs
-from bdnn.export.c.text import check_name, comment, integer, real, string
+from bdnn.export.c.halves import split
+from bdnn.export.c.self_test import write_main, write_self_test
+from bdnn.export.c.text import Code, check_name, comment, string
+from bdnn.export.c.words import write_halves
 from bdnn.export.inputs import InputFormat, choose_format
 from bdnn.export.plan import Plan, make_plan
 from bdnn.model import Model
@@ -121,9 +123,25 @@ def export_c(
     steps = unrolled(model.network, "export to C")
     plan = make_plan(steps, model.encoder, inputs, model.targets)
     plan = lay_out(plan, model.encoder, inputs)
+    code = write_code(plan, model.encoder, inputs, name)
+    return _header(model, inputs, name, plan, code, class_names=class_names, tests=tests, main=main)
+
+
+def _header(
+    model: Model,
+    inputs: InputFormat,
+    name: str,
+    plan: Plan,
+    code: Code,
+    before: Sequence[str] = (),
+    *,
+    class_names: bool,
+    tests: int,
+    main: bool,
+) -> CExport:
+    """Put the lines of a function, and what comes before it, into a header."""
     n_numbers = plan.n_numbers
     signature = _signature(name, inputs, n_numbers, f"{name.upper()}_FEATURES")
-    code = write_code(plan, model.encoder, inputs, name)
     is_real = code.needs_real or not inputs.is_integer
     n_classes = model.network.architecture.n_outputs
     opening = [
@@ -139,6 +157,7 @@ def export_c(
         f"#define {name.upper()}_H",
         "",
         "#include <stdint.h>",
+        *(["#include <string.h>"] if any("memcpy(" in line for line in code.helpers) else []),
         *(_real_guard() if code.needs_real else []),
     ]
     function = [
@@ -147,6 +166,7 @@ def export_c(
         f"#define {name.upper()}_{'NUMBERS' if n_numbers else 'CLASSES'} {n_numbers or n_classes}",
         "",
         *(_class_names(model, name) if class_names else []),
+        *before,
         *code.helpers,
         f"/* {'Numbers predicted for' if n_numbers else 'Index of the class of'} a sample. */",
         f"static inline {signature}",
@@ -157,8 +177,8 @@ def export_c(
         "}",
         "",
     ]
-    tested = _self_test(model, inputs, name, tests) if tests else []
-    tested += _main(name, tests, labels=class_names) if main else []
+    tested = write_self_test(model, inputs, name, tests) if tests else []
+    tested += write_main(name, tests, labels=class_names) if main else []
     printing = ["#include <stdio.h>"] if main else []
     return CExport(
         _joined(*opening, *printing, *function, *tested, "#endif"),
@@ -176,11 +196,28 @@ def export_c(
 def _of_columns(
     model: Model, inputs: InputFormat, name: str, *, class_names: bool, tests: int, main: bool
 ) -> CExport:
-    """A function of raw columns around that of the network, which takes its inputs."""
+    """A function of raw columns: in halves, or around that of the network, which takes inputs."""
     model = with_used_inputs(model)
+    writer, n_inputs = ColumnCode(model.encoder, inputs, name), model.encoder.n_inputs
+    halves = split(model)
+    written = None if halves is None else write_halves(model, halves, inputs, name)
+    if written is not None:
+        plan, code = written
+        if any("_is_missing(" in line for line in code.body):
+            code.helpers = [*writer.helpers(), *code.helpers]
+        return _header(
+            model,
+            inputs,
+            name,
+            plan,
+            code,
+            writer.constants(),
+            class_names=class_names,
+            tests=tests,
+            main=main,
+        )
     network, kind, limits = inner_model(model)
     inner = export_c(network, name=f"{name}_network", input=kind, limits=limits)
-    writer, n_inputs = ColumnCode(model.encoder, inputs, name), model.encoder.n_inputs
     n_numbers = inner.plan.n_numbers
     signature = _signature(name, inputs, n_numbers, f"{name.upper()}_FEATURES")
     call = f"{name}_network_predict(q{', y' if n_numbers else ''});"
@@ -221,8 +258,8 @@ def _of_columns(
         "}",
         "",
     ]
-    tested = _self_test(model, inputs, name, tests) if tests else []
-    tested += _main(name, tests, labels=class_names) if main else []
+    tested = write_self_test(model, inputs, name, tests) if tests else []
+    tested += write_main(name, tests, labels=class_names) if main else []
     printing = ["#include <stdio.h>"] if main else []
     return CExport(
         _joined(*opening, *printing, *function, *tested, "#endif"),
@@ -342,62 +379,6 @@ def _class_names(model: Model, name: str) -> list[str]:
         *(f"    {line}" for line in labels),
         "    };",
         f'    return index >= 0 && index < {len(labels)} ? LABEL[index] : "";',
-        "}",
-        "",
-    ]
-
-
-def _self_test(model: Model, inputs: InputFormat, name: str, count: int) -> list[str]:
-    """Write inputs with Python's answers, and a function that counts wrong answers."""
-    rng = np.random.default_rng(0)
-    if model.encoder.is_plain:
-        X = random_inputs(model.encoder, inputs, count, rng)
-    else:
-        X = np.nan_to_num(column_inputs(model, inputs, count, rng))
-    wanted = answers(model, inputs, X).tolist()
-    rows = [[integer(int(v)) if inputs.is_integer else real(v) for v in row] for row in X.tolist()]
-    if model.targets is None:
-        expected = [
-            f"    static const int16_t EXPECTED[{count}] = {{",
-            "        " + ", ".join(map(str, wanted)),
-        ]
-        loop = f"wrong += {name}_predict(INPUT[i]) != EXPECTED[i];"
-    else:
-        n_numbers = len(wanted[0])
-        expected = [
-            f"    static const double EXPECTED[{count}][{n_numbers}] = {{",
-            *(f"        {{{', '.join(map(real, row))}}}," for row in wanted),
-        ]
-        different = " || ".join(f"y[{i}] != EXPECTED[i][{i}]" for i in range(n_numbers))
-        head = f"{{ double y[{n_numbers}]; {name}_predict(INPUT[i], y);"
-        loop = f"{head} wrong += {different}; }}"
-    return [
-        "/* Number of self-test vectors with a wrong answer. */",
-        f"static inline int {name}_self_test(void)",
-        "{",
-        f"    static const {inputs.c_type} INPUT[{count}][{X.shape[1]}] = {{",
-        *(f"        {{{', '.join(row)}}}," for row in rows),
-        "    };",
-        *expected,
-        "    };",
-        "    int i, wrong = 0;",
-        f"    for (i = 0; i < {count}; ++i) {loop}",
-        "    return wrong;",
-        "}",
-        "",
-    ]
-
-
-def _main(name: str, count: int, *, labels: bool) -> list[str]:
-    """Write a ``main`` that runs the self-test and prints the count of wrong answers."""
-    return [
-        "int main(void)",
-        "{",
-        f"    const int wrong = {name}_self_test();",
-        # In a file with a main, clang warns of functions that nobody calls.
-        *([f"    (void){name}_label;"] if labels else []),
-        f'    printf("%d of {count} self-test vectors wrong\\n", wrong);',
-        "    return wrong != 0;",
         "}",
         "",
     ]

@@ -92,7 +92,9 @@ def integer_type(values: Iterable[int]) -> str:
 
 def size_of(c_type: str) -> int:
     """Bytes of one entry of a type."""
-    return 8 if c_type == "double" else int("".join(filter(str.isdigit, c_type))) // 8
+    if c_type in ("double", "float"):
+        return 8 if c_type == "double" else 4
+    return int("".join(filter(str.isdigit, c_type))) // 8
 
 
 def mask_bytes(width: int) -> int:

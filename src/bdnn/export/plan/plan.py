@@ -133,6 +133,11 @@ class Plan:
         return not any(units.is_real for units in self.stages)
 
     @property
+    def is_constant(self) -> bool:
+        """Whether every input has the same class."""
+        return isinstance(self.decision, Table) and len(set(self.decision.classes)) == 1
+
+    @property
     def n_numbers(self) -> int:
         """How many numbers the function gives, 0 for one that gives a class."""
         return len(self.decision.shift) if isinstance(self.decision, Numbers) else 0
@@ -157,7 +162,7 @@ def reach(weights: Integers, ranges: Ranges) -> tuple[Integers, Integers]:
 def prune(plan: Plan) -> Plan:
     """Leave out units that are constant on all inputs or change no class, until none is left."""
     while True:
-        if isinstance(plan.decision, Table) and len(set(plan.decision.classes)) == 1:
+        if isinstance(plan.decision, Table) and plan.is_constant:
             return replace(plan, levels={}, layers=(), decision=Table(plan.decision.classes[:1]))
         smaller = _without_constant(plan) or _without_unused(plan)
         if smaller is None:

@@ -57,7 +57,7 @@ def make_plan(
     for k in range(min(n_direct, len(shape.hidden))):
         W, t = network.weights[k], network.step_thresholds[k]
         if k == 0 and unit is not None:
-            layers.append(Units(W.astype(np.int64), tuple(_whole_limit(v, unit) for v in t)))
+            layers.append(Units(W.astype(np.int64), tuple(whole_limit(v, unit) for v in t)))
         else:
             found = _bit_units(W, t) if k else _count_units(W, t, scaler, inputs)
             layers.append(found or _real_units(W, t))
@@ -209,7 +209,7 @@ def _integer_outputs(
     if not (np.rint(W) == W).all():
         return None
     weights = W.astype(np.int64)
-    whole = [_whole_limit(value, unit) for value in t]
+    whole = [whole_limit(value, unit) for value in t]
     if network.architecture.ties == "first":
         return FirstOn(Units(weights, tuple(whole)))
     if len(weights) == 2:
@@ -225,14 +225,14 @@ def _integer_outputs(
     return LargestScore(Units(weights, tuple(offsets), factor))
 
 
-def _whole_limit(value: float, unit: float) -> int:
+def whole_limit(value: float, unit: float) -> int:
     """Least integer whose multiple of the unit reaches a threshold."""
     return math.ceil(Fraction(value) / Fraction(unit))
 
 
 def _rests(t: FloatArray, unit: float) -> list[Fraction]:
     """By how much whole limits exceed their thresholds."""
-    return [_whole_limit(value, unit) - Fraction(value) / Fraction(unit) for value in t]
+    return [whole_limit(value, unit) - Fraction(value) / Fraction(unit) for value in t]
 
 
 def _rival_limit(weights: Integers, t: FloatArray, ranges: Ranges, unit: float) -> int | None:

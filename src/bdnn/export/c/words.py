@@ -1,0 +1,202 @@
+"""C for networks in halves: loops over tables write words of bits, and the rest counts these.
+
+Raw values are compared as they are, a missing one being replaced before. Numbers become levels,
+integers that are summed under masks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from bdnn.encoding import Bit, Encoder
+from bdnn.export.c.code import declare_bits, write_code, write_units
+from bdnn.export.c.columns import least_count
+from bdnn.export.c.features import write_level_helper
+from bdnn.export.c.halves import Halves
+from bdnn.export.c.sums import FeatureSum
+from bdnn.export.c.text import Code, constants, integer, integer_type, real, table
+from bdnn.export.inputs import InputFormat
+from bdnn.export.plan import Plan, make_plan
+from bdnn.export.plan.levels import most_levels
+from bdnn.export.plan.plan import Units
+from bdnn.model import Model
+
+_WORDS = "h0"
+
+
+def write_halves(
+    model: Model, halves: Halves, inputs: InputFormat, name: str
+) -> tuple[Plan, Code] | None:
+    """Write the function of a network in halves; None if the inputs' type cannot tell its bits."""
+    width = halves.tail.architecture.n_features
+    plain = Encoder.of_features(width)
+    given = InputFormat("uint8", (1,) * width, ((0, 1),) * width)
+    plan = make_plan(halves.tail, plain, given, model.targets)
+    code = Code(name)
+    if plan.is_constant:
+        return plan, write_code(plan, plain, given, name)
+    if not WordWriter(model.encoder, halves, inputs, code).write():
+        return None
+    return plan, write_code(plan, plain, given, name, (code, _WORDS))
+
+
+@dataclass(frozen=True)
+class WordWriter:
+    """Writes what units on numbers say, and then the bits, into words."""
+
+    encoder: Encoder
+    halves: Halves
+    inputs: InputFormat
+    code: Code
+    cuts: dict[Bit, float] = field(default_factory=dict)
+
+    def write(self) -> bool:
+        """Write the words; False, and nothing, if a fill has no like in the inputs' type."""
+        bits, code = self.halves.bits, self.code
+        self.cuts.update({bit: self._cut(bit) for bit in bits if bit.kind == "ge"})
+        fills = [self._fill(j) for j in range(self.encoder.n_columns)]
+        if None in fills or not all(self._none < cut < np.inf for cut in self.cuts.values()):
+            return False
+        if self.halves.numbers or any(bit.kind != "missing" for bit in bits):
+            self._write_values([self._none if v is None else v for v in fills])
+        width = len(self.halves.limits) + len(bits)
+        declare_bits(code, _WORDS, width)
+        if self.halves.limits:
+            self._write_units(width)
+        self._write_gaps()
+        place = len(self.halves.limits)
+        for kind, values, test in (
+            ("ge", "CUT", "v[CUT_OF[i]] >= CUT[i]"),
+            ("is", "TEXT", "v[TEXT_OF[i]] == TEXT[i]"),
+            ("missing", "GAP", self._is_missing("GAP_OF[i]")),
+        ):
+            chosen = [bit for bit in bits if bit.kind == kind]
+            if not chosen:
+                continue
+            code.tables += constants(f"{values}_OF", [bit.column for bit in chosen])
+            if kind == "ge":
+                code.tables += self._raw(values, [self.cuts[bit] for bit in chosen])
+            elif kind == "is":
+                texts = [(self.encoder.columns[bit.column], bit.value) for bit in chosen]
+                codes = [column.values.index(str(text)) for column, text in texts]
+                code.tables += constants(values, codes)
+            self._write_loop(len(chosen), f"if ({test}) {self._set(place, width)}")
+            place += len(chosen)
+        return True
+
+    @property
+    def _none(self) -> float:
+        """What is below every cut and no code of a text."""
+        if self.inputs.is_integer:
+            return self.inputs.ranges[0][0] - 1
+        return -float(self.inputs.reals.max)
+
+    @property
+    def _type(self) -> str:
+        """Type of values, with room for one that no input has."""
+        if not self.inputs.is_integer:
+            return self.inputs.kind
+        return "int64_t" if self.inputs.kind == "int32" else "int32_t"
+
+    def _cut(self, bit: Bit) -> float:
+        """Least input that reaches a cut."""
+        cut, inputs = float(bit.value or 0.0), self.inputs
+        if inputs.kind == "double":
+            return cut
+        if inputs.kind == "float":
+            with np.errstate(over="ignore"):
+                least = np.float32(cut)
+            if float(least) < cut:
+                least = np.nextafter(least, np.float32(np.inf))
+            return float(least)
+        low, high = inputs.ranges[bit.column]
+        return least_count(cut, inputs.per_unit[bit.column], low, high)
+
+    def _fill(self, j: int) -> float | None:
+        """An input with the bits of a column's fill, None if there is none."""
+        column, fill = self.encoder.columns[j], self.encoder.columns[j].filling
+        if np.isnan(fill):
+            return self._none
+        if self.inputs.kind == "double" or column.kind == "category":
+            return fill
+        cuts = [(float(b.value or 0.0), cut) for b, cut in self.cuts.items() if b.column == j]
+        found = max((least for cut, least in cuts if fill >= cut), default=self._none)
+        return None if any(found >= least for cut, least in cuts if fill < cut) else found
+
+    def _is_missing(self, place: str) -> str:
+        if self.inputs.is_integer:
+            return f"x[{place}] == {self.code.prefix.upper()}_MISSING"
+        return f"{self.code.prefix}_is_missing(x[{place}])"
+
+    def _raw(self, name: str, values: list[float]) -> list[str]:
+        """Write a table of inputs."""
+        if self.inputs.is_integer:
+            whole = [int(v) for v in values]
+            kind = integer_type([*self.inputs.ranges[0], *whole])
+            return table(name, kind, [integer(v) for v in whole])
+        if self.inputs.kind == "float":
+            return table(name, "float", [f"{real(v)}F" for v in values])
+        return constants(name, values)
+
+    def _write_values(self, fills: list[float]) -> None:
+        """Write the raw values into ``v``, filled where they are missing."""
+        code, n_columns = self.code, self.encoder.n_columns
+        code.tables += self._raw("FILL", fills)
+        code.stack += n_columns * (4 if self._type in ("float", "int32_t") else 8)
+        code.add(f"{self._type} v[{n_columns}];")
+        self._write_loop(n_columns, f"v[i] = {self._is_missing('i')} ? FILL[i] : x[i];")
+
+    def _write_gaps(self) -> None:
+        """Take missing values for none where a bit tells them; numbers have read the fill."""
+        apart = {bit.column for bit in self.halves.bits if bit.kind != "missing"}
+        apart &= set(np.flatnonzero(self.encoder.apart).tolist())
+        if not apart:
+            return
+        none = self._none
+        text = integer(int(none)) if self.inputs.is_integer else real(none)
+        text += "F" if self.inputs.kind == "float" else ""
+        self.code.tables += constants("APART", sorted(apart))
+        test = self._is_missing("APART[i]")
+        self._write_loop(len(apart), f"if ({test}) v[APART[i]] = {text};")
+
+    def _write_units(self, width: int) -> None:
+        """Write the levels of numbers into ``q``, and the units on these into the first bits."""
+        code, encoder, numbers = self.code, self.encoder, self.halves.numbers
+        code.stack += 8 * len(numbers)
+        code.add(f"int64_t q[{len(numbers)}];")
+        scaled = [number for number in numbers if number.value is None]
+        if scaled:
+            write_level_helper(code, encoder.step)
+            code.tables += constants("NUMBER_OF", [number.column for number in scaled])
+            code.tables += constants("SHIFT", [number.shift for number in scaled])
+            code.tables += constants("FACTOR", [number.factor for number in scaled])
+            level = f"{code.prefix}_level(v[NUMBER_OF[i]], SHIFT[i], FACTOR[i])"
+            self._write_loop(len(scaled), f"q[i] = {level};")
+        rest = numbers[len(scaled) :]
+        if rest:
+            ends = np.array([0.0, 1.0])
+            pairs = [encoder.transform_feature(encoder.numbers.index(n), ends) for n in rest]
+            levels = np.rint(np.array(pairs) / encoder.step).astype(np.int64)
+            codes = [encoder.columns[n.column].values.index(str(n.value)) for n in rest]
+            code.tables += constants("KNOWN_OF", [number.column for number in rest])
+            code.tables += constants("KNOWN", codes)
+            code.tables += constants("LEVEL", levels.tolist())
+            place = f"i + {len(scaled)}" if scaled else "i"
+            self._write_loop(len(rest), f"q[{place}] = LEVEL[i][v[KNOWN_OF[i]] == KNOWN[i]];")
+        largest = [most_levels(encoder)] * len(numbers)
+        units = Units(self.halves.weights, self.halves.limits)
+        sums = FeatureSum("0", units, [], "q", largest, is_loop=True)
+        write_units(code, sums, _WORDS, width)
+
+    def _set(self, place: int, width: int) -> str:
+        """Turn on the bit ``i`` after a place."""
+        at = f"i + {place}" if place else "i"
+        if width <= 32:
+            return f"{_WORDS} |= (uint32_t)1 << ({at});"
+        return f"{_WORDS}[({at}) >> 5] |= (uint32_t)1 << (({at}) & 31);"
+
+    def _write_loop(self, count: int, line: str) -> None:
+        self.code.counters.add("i")
+        self.code.add(f"for (i = 0; i < {count}; ++i)", f"    {line}")
