@@ -12,7 +12,7 @@ from bdnn.export.boundary import answers, compared_inputs
 from bdnn.export.c import export_c
 from bdnn.export.c.columns import least_count
 from bdnn.export.c.compiler import native_compiler, run_compiled
-from bdnn.model import Model
+from bdnn.model import Model, TargetScaler
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 
@@ -28,7 +28,8 @@ def make(rng, *, mixed=False, weights="ternary", hidden=(4,), n_outputs=3):
         Column("job", "category", ("cook", "it's */", "nurse"), "cook", "bit"),
         Column("town", "category", ("A", "B"), "B", "fill"),
     ]
-    bits = [Bit(0, "ge", float(c)) for c in sorted(rng.integers(0, 90, 3).tolist())]
+    # No cut at 0: tiny numbers become 0 with -ffast-math.
+    bits = [Bit(0, "ge", float(c)) for c in sorted(rng.integers(1, 90, 3).tolist())]
     bits += [Bit(0, "missing"), *(Bit(1, "ge", c) for c in (-0.1, 0.1, 0.35)), Bit(2, "ge", 1.0)]
     bits += [Bit(3, "is", "it's */"), Bit(3, "is", "nurse"), Bit(3, "missing"), Bit(4, "is", "A")]
     encoder = Encoder(tuple(columns), (), tuple(dict.fromkeys(bits)))
@@ -113,6 +114,177 @@ def test_the_least_count_is_that_of_doubles(unit):
             assert first / unit >= cut
             assert (first - 1) / unit < cut
     assert least_count(1e9, unit, 0, 255) == 256
+
+
+def make_halves(rng, parts, *, hidden, last="int:127", numbers=True, ties="score", targets=None):
+    """A model whose first units are of some parts: units on numbers, sums of bits, and copies."""
+    base = make(rng, mixed=numbers)
+    encoder, (n_units, n_sums, n_copies) = base.encoder, parts
+    n, width = encoder.n_numbers, encoder.n_inputs
+    rows = np.zeros((sum(parts), width))
+    rows[:n_units, :n] = rng.integers(-1, 2, (n_units, n))
+    rows[n_units : n_units + n_sums, n:] = rng.integers(-1, 2, (n_sums, encoder.n_bits))
+    copied = n + rng.integers(0, encoder.n_bits, n_copies)
+    rows[n_units + n_sums + np.arange(n_copies), copied] = 1
+    order = rng.permutation(len(rows))
+    n_outputs = 3 if targets is None else 1
+    widths = (len(rows), *hidden)
+    shape = Architecture.create(
+        width,
+        n_outputs,
+        hidden=widths,
+        weights=["ternary"] * len(widths) + [last],
+        ties=ties,
+        output="step" if targets is None else "identity",
+    )
+    values = encoder.transform(random_rows(rng, 200))
+    layers = []
+    for k, (before, following) in enumerate(pairwise(shape.widths)):
+        limit = 127 if last == "int:127" and k == len(widths) else 1
+        W = rng.integers(-limit, limit + 1, (following, before)).astype(float)
+        if last == "continuous" and k == len(widths):
+            W *= rng.random(W.shape)
+        W = rows if k == 0 else W
+        sums = values @ W.T
+        t = sums[rng.integers(0, 200, following), np.arange(following)]
+        if k == 0:
+            t[n_units + n_sums :] = rng.choice([0.5, 1.0, 0.1], n_copies)
+            W, t, sums = W[order], t[order], sums[:, order]
+        layers.append((W, t[:, None]))
+        values = (sums >= t).astype(float)
+    network = Network(shape, *map(tuple, zip(*layers, strict=True)))
+    if targets is not None:
+        return Model(encoder, network, (), targets)
+    return Model(encoder, network, tuple("abc"))
+
+
+def random_rows(rng, count):
+    return np.column_stack(
+        [
+            rng.integers(0, 90, count),
+            rng.normal(0.1, 0.2, count),
+            rng.integers(0, 2, count),
+            rng.integers(-1, 3, count),
+            rng.integers(0, 2, count),
+        ]
+    ).astype(float)
+
+
+def rows_at_cuts(model, inputs, rng):
+    """Every cut with its neighbours, in rows some of whose other cells are missing or unknown."""
+    rows = []
+    for bit in model.encoder.bits:
+        if bit.kind != "ge":
+            continue
+        for side in (-1, 0, 1):
+            X = random_rows(rng, 20) * np.array(inputs.per_unit)
+            if inputs.is_integer:
+                X = np.clip(np.rint(X), *inputs.ranges[0])
+            X[:, 3][rng.random(20) < 0.2] = 77
+            gap = np.nan if inputs.missing is None else inputs.missing
+            X[rng.random(X.shape) < 0.2] = gap
+            at = bit.value * inputs.per_unit[bit.column]
+            if inputs.is_integer:
+                X[:, bit.column] = np.clip(np.rint(at) + side, *inputs.ranges[0])
+            else:
+                kind = inputs.reals.dtype.type
+                near = kind(at) if side == 0 else np.nextafter(kind(at), kind(side * np.inf))
+                X[:, bit.column] = float(near)
+            rows.append(X)
+    return np.concatenate(rows)
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("kind", "parts", "options"),
+    [
+        ("double", (6, 0, 9), {"hidden": ()}),
+        ("double", (40, 0, 30), {"hidden": (9,)}),
+        ("double", (40, 0, 30), {"hidden": (40, 7), "ties": "first"}),
+        ("double", (8, 5, 9), {"hidden": (9,)}),
+        ("double", (30, 20, 9), {"hidden": ()}),
+        ("double", (7, 0, 9), {"hidden": (), "last": "continuous"}),
+        ("double", (12, 0, 0), {"hidden": ()}),
+        ("double", (0, 12, 0), {"hidden": (8,), "numbers": False}),
+        ("float", (0, 12, 5), {"hidden": (), "numbers": False}),
+        ("int16", (0, 40, 5), {"hidden": (8,), "numbers": False}),
+        ("int16", (0, 0, 40), {"hidden": (), "numbers": False}),
+        ("uint16", (0, 0, 12), {"hidden": (8,), "numbers": False}),
+        ("int32", (0, 9, 0), {"hidden": (8,), "numbers": False}),
+    ],
+)
+def test_halves_answer_as_python_does(kind, parts, options):
+    rng, seen, n_written = np.random.default_rng(3), set(), 0
+    for flags in (("-O1",), ("-O2", "-ffast-math"), ("-Os", "-m64")):
+        model = make_halves(rng, parts, **options)
+        export = export_c(model, input=kind, per_unit=10 if "int" in kind else None)
+        n_written += "uint32_t h0" in export.function
+        X = compared_inputs(model, export.inputs, 400, rng=rng)
+        X = np.concatenate([X, rows_at_cuts(model, export.inputs, rng)])
+        (found,) = run_compiled([export], [X], flags=flags)
+        wanted = answers(model, export.inputs, X)
+        assert (found == wanted).all()
+        seen.update(wanted.tolist())
+    assert n_written == 3
+    assert len(seen) > 1
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", ["double", "float", "int8", "uint16"])
+def test_votes_on_bits_are_counted_in_words(kind):
+    rng = np.random.default_rng(4)
+    for weights in ("ternary", "int:127"):
+        model = make(rng, hidden=(), weights=weights)
+        export = export_c(model, input=kind, per_unit=10 if "int" in kind else None)
+        assert "uint32_t h0" in export.function
+        X = rows_at_cuts(model, export.inputs, rng)
+        (found,) = run_compiled([export], [X])
+        wanted = answers(model, export.inputs, X)
+        assert (found == wanted).all()
+        assert len(set(wanted.tolist())) > 1
+
+
+@needs_compiler
+@pytest.mark.parametrize("last", ["int:127", "continuous"])
+def test_numbers_of_halves_equal_those_of_python(last):
+    rng = np.random.default_rng(5)
+    targets = TargetScaler(*np.array([[3.1], [0.7], [1.0]]))
+    model = make_halves(rng, (9, 0, 12), hidden=(), last=last, targets=targets)
+    export = export_c(model)
+    assert "uint32_t h0" in export.function
+    X = rows_at_cuts(model, export.inputs, rng)
+    (found,) = run_compiled([export], [X])
+    assert (found == answers(model, export.inputs, X)).all()
+    assert len(np.unique(found)) > 9
+
+
+@needs_compiler
+def test_a_fill_that_no_count_tells_from_a_cut_has_statements():
+    # No whole number lies between the cuts 0.1 and 0.35, but the fill 0.3 does.
+    model = make(np.random.default_rng(0))
+    export = export_c(model, input="int16", per_unit=1)
+    assert "uint32_t h0" not in export.function
+    X = compared_inputs(model, export.inputs, 400)
+    (found,) = run_compiled([export], [X])
+    assert (found == answers(model, export.inputs, X)).all()
+
+
+def test_copied_bits_cost_little_flash():
+    rng = np.random.default_rng(6)
+    columns = tuple(Column(f"c{j}", fill=0.0) for j in range(20))
+    bits = tuple(Bit(j, "ge", float(c)) for j in range(20) for c in range(5))
+    encoder = Encoder(columns, tuple(Number(j) for j in range(20)), bits)
+    encoder = encoder.scaled_by(np.zeros(20), np.ones(20), 2.0**-6)
+    shape = Architecture.create(120, 2, hidden=(200, 60))
+    W = np.zeros((200, 120))
+    W[:100, :20] = rng.integers(-1, 2, (100, 20))
+    W[100:, 20:] = np.eye(100)
+    weights = [W, rng.integers(-1, 2, (60, 200)), rng.integers(-1, 2, (2, 60))]
+    thresholds = [np.repeat([0.0, 0.5], 100)[:, None], np.zeros((60, 1)), np.zeros((2, 1))]
+    network = Network(shape, tuple(weights), tuple(thresholds))
+    export = export_c(Model(encoder, network, ("a", "b")))
+    assert export.flash_estimate < 8000
+    assert export.stack < 1000
 
 
 def test_cuts_are_not_multiplied():
