@@ -245,6 +245,26 @@ def test_votes_on_bits_are_counted_in_words(kind):
 
 
 @needs_compiler
+@pytest.mark.parametrize(("weights", "n_outputs"), [("ternary", 3), ("ternary", 2), ("int:127", 2)])
+def test_outputs_on_numbers_of_columns_are_integers(weights, n_outputs):
+    rng = np.random.default_rng(7)
+    base = make(rng, mixed=True)
+    encoder = base.encoder.subset(np.arange(base.encoder.n_numbers))
+    shape = Architecture.create(encoder.n_inputs, n_outputs, hidden=(), weights=weights)
+    limit = 127 if weights == "int:127" else 1
+    W = rng.integers(-limit, limit + 1, (n_outputs, encoder.n_inputs)).astype(float)
+    network = Network(shape, (W,), (rng.normal(size=(n_outputs, 1)),))
+    model = Model(encoder, network, tuple("abc"[:n_outputs]))
+    export = export_c(model)
+    assert "int64_t q[" in export.function
+    X = compared_inputs(model, export.inputs, 2000, rng=rng)
+    (found,) = run_compiled([export], [X], flags=("-O2", "-ffast-math"))
+    wanted = answers(model, export.inputs, X)
+    assert (found == wanted).all()
+    assert len(set(wanted.tolist())) > 1
+
+
+@needs_compiler
 @pytest.mark.parametrize("last", ["int:127", "continuous"])
 def test_numbers_of_halves_equal_those_of_python(last):
     rng = np.random.default_rng(5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -28,6 +29,9 @@ from bdnn.export.plan.plan import Constant, LargestScore, Numbers, Plan, Table, 
 _LEVEL_WRITTEN_OUT, _LEVEL_IN_LOOP = 12, 7
 _LEVEL_LOOP = 40
 _CUT = 8
+
+# Sum of the units of a first layer, with the tag of its tables.
+FirstSum = Callable[[Units, str], AbstractSum]
 
 
 def lay_out(plan: Plan, scaler: Encoder, inputs: InputFormat) -> Plan:
@@ -95,22 +99,22 @@ def write_code(
     scaler: Encoder,
     inputs: InputFormat,
     prefix: str,
-    given: tuple[Code, str] | None = None,
+    given: tuple[Code, FirstSum] | None = None,
 ) -> Code:
-    """Write the function of a plan; its first units read the words that some code has written."""
-    code, bits = given or (Code(prefix), "")
+    """Write the function of a plan, or go on with code that wrote what the first units sum."""
+    code, first = given or (Code(prefix), None)
     decision = plan.decision
     if isinstance(decision, Table) and plan.is_constant:
         code.add(f"return {decision.classes[0]};")
         code.silence("x")
         return code
-    features = FeatureWriter(plan, scaler, inputs, code)
-    read = bits
+    first = first or FeatureWriter(plan, scaler, inputs, code).write
+    bits = ""
     for place, units in enumerate(plan.stages, start=1):
         is_hidden = place <= len(plan.layers)
         tag = str(place) if is_hidden else "_OUT"
         sums: AbstractSum = (
-            BitSum(tag, units, bits, f"{prefix}_ones") if bits else features.write(units, tag)
+            BitSum(tag, units, bits, f"{prefix}_ones") if bits else first(units, tag)
         )
         if is_hidden:
             bits = f"h{place}"
@@ -124,8 +128,7 @@ def write_code(
             _write_first(code, sums)
     if isinstance(decision, Table):
         _write_table(code, decision.classes, bits)
-    hidden = (f"h{place}" for place in range(1, len(plan.layers) + 1))
-    for name in ("x", *filter(None, [read]), *hidden):
+    for name in ("x", *(f"h{place}" for place in range(1, len(plan.layers) + 1))):
         code.silence(name)
     if any(f"{prefix}_ones(" in line for line in code.body):
         code.helpers += [

@@ -22,6 +22,8 @@ from bdnn.network.expansion import unrolled
 from bdnn.network.network import Network
 
 _EXACT = 2**53
+# A factor beyond this would make the difference from the shift a subnormal number that matters,
+# and those some processors flush to zero.
 _LARGEST_FACTOR = 2.0**900
 _LEAST_STEP = 2.0**-30
 _KINDS = ("ge", "is", "missing")
@@ -32,7 +34,7 @@ class Halves:
     """A network in two parts.
 
     Units with integer weights on the levels of numbers reach integer limits or not. The tail takes
-    what they say, and then the bits.
+    what they say, and then the bits. Without such units and bits it takes the numbers themselves.
     """
 
     numbers: tuple[Number, ...]
@@ -40,6 +42,11 @@ class Halves:
     limits: tuple[int, ...]
     bits: tuple[Bit, ...]
     tail: Network
+
+    @property
+    def has_outputs_on_numbers(self) -> bool:
+        """Whether there is no unit between numbers and outputs."""
+        return bool(self.numbers) and not self.limits
 
 
 def split(model: Model) -> Halves | None:
@@ -52,8 +59,13 @@ def split(model: Model) -> Halves | None:
         return None
     if on_numbers.any():
         on_numbers |= ~W.any(axis=1)  # constant ones; they are no copies of bits
-    if on_numbers.any() and (not shape.hidden or not _is_exact(encoder, W[:, :n])):
+    if on_numbers.any() and not _is_exact(encoder, W[:, :n]):
         return None
+    if on_numbers.any() and not shape.hidden:
+        places = _places(encoder, W[:, :n])
+        numbers = tuple(encoder.numbers[i] for i in places)
+        tail = _with_first(network, W[:, places])
+        return None if W[:, n:].any() else Halves(numbers, np.zeros((0, 0), int), (), (), tail)
     chosen = np.flatnonzero(on_numbers)
     order = sorted(range(encoder.n_bits), key=lambda i: _KINDS.index(encoder.bits[i].kind))
     on_bits = W[:, n:][:, order]
@@ -61,12 +73,10 @@ def split(model: Model) -> Halves | None:
     used: BoolArray = np.asarray(tail.weights[0].any(axis=0))
     if not used.any():
         return None
-    # Indicators of texts come last.
     used_units = chosen[used[: len(chosen)]]
-    places = np.flatnonzero(W[used_units, :n].any(axis=0)).tolist()
+    places = _places(encoder, W[used_units, :n])
     if len(used_units) and not places:
         return None
-    places.sort(key=lambda i: encoder.numbers[i].value is not None)
     weights = W[used_units][:, places].astype(np.int64)
     return Halves(
         tuple(encoder.numbers[i] for i in places),
@@ -79,10 +89,22 @@ def split(model: Model) -> Halves | None:
     )
 
 
+def _places(encoder: Encoder, W: FloatArray) -> list[int]:
+    """Numbers that some weights look at, indicators of texts last."""
+    used = np.flatnonzero(W.any(axis=0)).tolist()
+    return sorted(used, key=lambda i: encoder.numbers[i].value is not None)
+
+
+def has_ordinary_scale(encoder: Encoder) -> bool:
+    """Whether numbers are scaled by factors and a step that C computes with as Python does."""
+    size = np.abs(encoder.factor)
+    is_ordinary = ((size > 0) & (size < _LARGEST_FACTOR)).all()
+    return bool(is_ordinary and encoder.step >= _LEAST_STEP)
+
+
 def _is_exact(encoder: Encoder, W: FloatArray) -> bool:
     """Whether sums of scaled numbers are those of integers."""
-    size = np.abs(encoder.factor)
-    if encoder.step < _LEAST_STEP or not ((size > 0) & (size < _LARGEST_FACTOR)).all():
+    if not has_ordinary_scale(encoder):
         return False
     return bool(np.abs(W).sum(axis=1).max() * most_levels(encoder) * 2 < _EXACT)
 

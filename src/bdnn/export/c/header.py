@@ -6,13 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.export.c.code import lay_out, write_code
 from bdnn.export.c.columns import ColumnCode, column_format, inner_model, with_used_inputs
-from bdnn.export.c.halves import split
+from bdnn.export.c.halves import has_ordinary_scale, split
 from bdnn.export.c.self_test import write_main, write_self_test
 from bdnn.export.c.text import Code, check_name, comment, string
 from bdnn.export.c.words import write_halves
@@ -21,9 +19,6 @@ from bdnn.export.plan import Plan, make_plan
 from bdnn.model import Model
 from bdnn.network.expansion import unrolled
 
-# A factor beyond this would make the difference from the shift a subnormal number that matters,
-# and those some processors flush to zero.
-_LARGEST_FACTOR = 2.0**900
 _MOST_NAMES = 64
 _STACK_OF_CALLS = 32
 
@@ -281,8 +276,7 @@ def _joined(*lines: str) -> str:
 def _check_scaler(scaler: Encoder, inputs: InputFormat) -> None:
     if not scaler.step or inputs.kind == "scaled":
         return
-    size = np.abs(scaler.factor)
-    if not ((size > 0) & (size < _LARGEST_FACTOR)).all() or 0 < scaler.step < 2.0**-30:
+    if not has_ordinary_scale(scaler):
         raise UnsupportedFeatureError(
             "the scaler has a factor or step of extraordinary size: scale the features before "
             "training, and train again."

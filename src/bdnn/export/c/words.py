@@ -15,12 +15,12 @@ from bdnn.export.c.code import declare_bits, write_code, write_units
 from bdnn.export.c.columns import least_count
 from bdnn.export.c.features import write_level_helper
 from bdnn.export.c.halves import Halves
-from bdnn.export.c.sums import FeatureSum
+from bdnn.export.c.sums import BitSum, FeatureSum
 from bdnn.export.c.text import Code, constants, integer, integer_type, real, table
 from bdnn.export.inputs import InputFormat
 from bdnn.export.plan import Plan, make_plan
 from bdnn.export.plan.levels import most_levels
-from bdnn.export.plan.plan import Units
+from bdnn.export.plan.plan import BIT, Units
 from bdnn.model import Model
 
 _WORDS = "h0"
@@ -29,17 +29,29 @@ _WORDS = "h0"
 def write_halves(
     model: Model, halves: Halves, inputs: InputFormat, name: str
 ) -> tuple[Plan, Code] | None:
-    """Write the function of a network in halves; None if the inputs' type cannot tell its bits."""
-    width = halves.tail.architecture.n_features
-    plain = Encoder.of_features(width)
-    given = InputFormat("uint8", (1,) * width, ((0, 1),) * width)
+    """Write the function of a network in halves; None if its inputs or sums are not exact."""
+    width, encoder = halves.tail.architecture.n_features, model.encoder
+    plain, given = Encoder.of_features(width), InputFormat("uint8", (1,) * width, BIT * width)
+    if halves.has_outputs_on_numbers:
+        shift, factor = ([getattr(n, part) for n in halves.numbers] for part in ("shift", "factor"))
+        plain, given = (
+            plain.scaled_by(shift, factor, encoder.step),
+            InputFormat("double", (1,) * width),
+        )
     plan = make_plan(halves.tail, plain, given, model.targets)
-    code = Code(name)
     if plan.is_constant:
         return plan, write_code(plan, plain, given, name)
-    if not WordWriter(model.encoder, halves, inputs, code).write():
+    writer = WordWriter(encoder, halves, inputs, Code(name))
+    if halves.has_outputs_on_numbers:
+        if plan.stages[0].is_real:
+            return None
+        writer.write_levels()
+        return plan, write_code(plan, plain, given, name, (writer.code, writer.sum_of_levels))
+    if not writer.write():
         return None
-    return plan, write_code(plan, plain, given, name, (code, _WORDS))
+    code = write_code(plan, plain, given, name, (writer.code, writer.sum_of_bits))
+    code.silence(_WORDS)
+    return plan, code
 
 
 @dataclass(frozen=True)
@@ -54,19 +66,21 @@ class WordWriter:
 
     def write(self) -> bool:
         """Write the words; False, and nothing, if a fill has no like in the inputs' type."""
-        bits, code = self.halves.bits, self.code
+        bits, code, limits = self.halves.bits, self.code, self.halves.limits
         self.cuts.update({bit: self._cut(bit) for bit in bits if bit.kind == "ge"})
         fills = [self._fill(j) for j in range(self.encoder.n_columns)]
         if None in fills or not all(self._none < cut < np.inf for cut in self.cuts.values()):
             return False
-        if self.halves.numbers or any(bit.kind != "missing" for bit in bits):
-            self._write_values([self._none if v is None else v for v in fills])
-        width = len(self.halves.limits) + len(bits)
+        width = len(limits) + len(bits)
         declare_bits(code, _WORDS, width)
-        if self.halves.limits:
-            self._write_units(width)
+        if limits:
+            self.write_levels()
+            units = Units(self.halves.weights, limits)
+            write_units(code, self.sum_of_levels(units, "0"), _WORDS, width)
+        elif any(bit.kind != "missing" for bit in bits):
+            self._write_values()
         self._write_gaps()
-        place = len(self.halves.limits)
+        place = len(limits)
         for kind, values, test in (
             ("ge", "CUT", "v[CUT_OF[i]] >= CUT[i]"),
             ("is", "TEXT", "v[TEXT_OF[i]] == TEXT[i]"),
@@ -140,10 +154,11 @@ class WordWriter:
             return table(name, "float", [f"{real(v)}F" for v in values])
         return constants(name, values)
 
-    def _write_values(self, fills: list[float]) -> None:
+    def _write_values(self) -> None:
         """Write the raw values into ``v``, filled where they are missing."""
         code, n_columns = self.code, self.encoder.n_columns
-        code.tables += self._raw("FILL", fills)
+        fills = [self._fill(j) for j in range(n_columns)]
+        code.tables += self._raw("FILL", [self._none if v is None else v for v in fills])
         code.stack += n_columns * (4 if self._type in ("float", "int32_t") else 8)
         code.add(f"{self._type} v[{n_columns}];")
         self._write_loop(n_columns, f"v[i] = {self._is_missing('i')} ? FILL[i] : x[i];")
@@ -161,9 +176,10 @@ class WordWriter:
         test = self._is_missing("APART[i]")
         self._write_loop(len(apart), f"if ({test}) v[APART[i]] = {text};")
 
-    def _write_units(self, width: int) -> None:
-        """Write the levels of numbers into ``q``, and the units on these into the first bits."""
+    def write_levels(self) -> None:
+        """Write the levels of numbers into ``q``."""
         code, encoder, numbers = self.code, self.encoder, self.halves.numbers
+        self._write_values()
         code.stack += 8 * len(numbers)
         code.add(f"int64_t q[{len(numbers)}];")
         scaled = [number for number in numbers if number.value is None]
@@ -185,10 +201,15 @@ class WordWriter:
             code.tables += constants("LEVEL", levels.tolist())
             place = f"i + {len(scaled)}" if scaled else "i"
             self._write_loop(len(rest), f"q[{place}] = LEVEL[i][v[KNOWN_OF[i]] == KNOWN[i]];")
-        largest = [most_levels(encoder)] * len(numbers)
-        units = Units(self.halves.weights, self.halves.limits)
-        sums = FeatureSum("0", units, [], "q", largest, is_loop=True)
-        write_units(code, sums, _WORDS, width)
+
+    def sum_of_levels(self, units: Units, tag: str) -> FeatureSum:
+        """Sums of what is in ``q``."""
+        largest = [most_levels(self.encoder)] * len(self.halves.numbers)
+        return FeatureSum(tag, units, [], "q", largest, is_loop=True)
+
+    def sum_of_bits(self, units: Units, tag: str) -> BitSum:
+        """Sums of bits of the words."""
+        return BitSum(tag, units, _WORDS, f"{self.code.prefix}_ones")
 
     def _set(self, place: int, width: int) -> str:
         """Turn on the bit ``i`` after a place."""
