@@ -62,7 +62,7 @@ class Trial:
     @property
     def bytes(self) -> int:
         """Of one of its networks."""
-        return sum(part.bytes for part in self.parts) or stack_bytes(self.stacks[0])
+        return stack_bytes(self.stacks[0])
 
     def add(self, stack: Stack, lesson: Lesson, outside: IntArray, seconds: float) -> None:
         """Take note of a network and of what it says of rows that it has not seen."""

@@ -168,8 +168,9 @@ class _Course:
         )
 
     @property
-    def _most_bytes(self) -> int:
-        return self.max_bytes or _MOST_BYTES
+    def _most_bytes(self) -> float:
+        # A shape that is given is as large as it is.
+        return self.max_bytes or (_MOST_BYTES if self.hidden is None else np.inf)
 
     def _student(self, lesson: Lesson, teachers: Sequence[Trial]) -> Gradients | None:
         """The widest shape that fits, for the network that learns from the teachers."""
@@ -225,6 +226,8 @@ class _Course:
         pool = [*plain, pupil]
         if is_joinable(plain[0].stacks[0]) and self.hidden is None:
             both = blend(f"{pupil.name}, and {plain[0].name}", [plain[0], pupil])
+            n_bits = part.table.bits.shape[1]
+            both.stacks.append(join([trial.stacks[0] for trial in both.parts], n_bits))
             pool += [both] if both.bytes <= self._most_bytes else []
         return ranked(pool, part)[0], pool
 
@@ -251,7 +254,9 @@ class _Course:
                 way = self._student(self.lesson, teachers) or way
             seed = int(self.rng.integers(2**31))
             stacks.append(way.fit(lesson, seed=seed, slot=self.slot))
-        return join(stacks, self.lesson.table.bits.shape[1])
+        stack = join(stacks, self.lesson.table.bits.shape[1])
+        # More rows may make more conditions; what was tried fits.
+        return stack if stack_bytes(stack) <= self._most_bytes else chosen.stacks[0]
 
 
 def _furthest(trials: Sequence[Trial]) -> list[Trial]:
