@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bdnn.bounds.half_spaces import HalfSpaces, packed
-from bdnn.bounds.separation import Conflict, hulls_meet
+from bdnn.bounds.separation import Conflict, Separator, hulls_meet
 from bdnn.clock import Slot, Ticks
 from tests.bounds.cases import best, make
 from tests.oracle import smallest_loss
@@ -54,6 +54,14 @@ def test_time_ends_the_run_with_what_is_proven():
         found = [b.value for b in HalfSpaces().bounds(problem, Slot.of(ticks, clock=Ticks()))]
         values.append(max(found, default=0))
     assert values[0] <= values[1] <= best(HalfSpaces(), problem).value
+
+
+def test_no_work_begins_after_the_end(monkeypatch):
+    """Of many classes and rows the first step of each output takes long."""
+    monkeypatch.setattr(Separator, "hulls", lambda *_: pytest.fail("begun too late"))
+    rng = np.random.default_rng(0)
+    problem = make(rng.normal(size=(24, 2)), rng.integers(0, 3, 24), ())
+    assert list(HalfSpaces().bounds(problem, Slot.of(0, clock=Ticks()))) == []
 
 
 def test_certificates_are_exact():

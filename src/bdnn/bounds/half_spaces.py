@@ -116,6 +116,8 @@ class _Output(CutSearch):
 
     def pack(self, slot: Slot) -> Iterator[int]:
         """Yield better levels by fractional packings, until no conflict is violated."""
+        if slot.is_over():
+            return
         hulls = self.separator.hulls(np.flatnonzero(self.wanted), np.flatnonzero(~self.wanted))
         if hulls is None:
             return

@@ -49,12 +49,11 @@ class Separator:
 
     def __init__(self, inputs: FloatArray) -> None:
         self.inputs = inputs
-        self._grid = exact_grid(inputs)
         low, high = inputs.min(axis=0), inputs.max(axis=0)
         # Halves first: the sum or difference of two large numbers may overflow.
         spread = high / 2 - low / 2
         self._spread = np.where(spread > 0, spread, 1.0)
-        # Only the linear program sees these rounded numbers; the proof uses the grid.
+        # Only the linear program sees these rounded numbers; the proof uses exact ones.
         self._scaled = (inputs - (low / 2 + high / 2)) / self._spread
 
     def hulls(self, on: Indices, off: Indices) -> MeetingHulls | None:
@@ -66,10 +65,11 @@ class Separator:
 
     def certify(self, conflict: Conflict) -> bool:
         """Tell whether the hulls of a proposed minimal conflict really meet, without rounding."""
-        columns = [[1, *self._grid[i]] for i in conflict.on]
-        columns += [[-1, *(-value for value in self._grid[i])] for i in conflict.off]
         if not (conflict.on and conflict.off):
             return False
+        points, n_on = exact_grid(self.inputs[list(conflict.on + conflict.off)]), len(conflict.on)
+        columns = [[1, *point] for point in points[:n_on]]
+        columns += [[-1, *(-value for value in point)] for point in points[n_on:]]
         weights = null_vector(columns)
         if weights is None or not (min(weights) > 0 or max(weights) < 0):
             return False
