@@ -22,7 +22,7 @@ def test_printed(model):
     done = run("info", model)
     assert done.returncode == 0
     assert done.stderr == ""
-    for part in ("network", "2-2-2", "inputs", "a, b", "bound", "optimal", "weights=ternary"):
+    for part in ("network", "2-2-2", "inputs", "a, b", "bound", "optimal", "thresholds=neuron"):
         assert part in done.stdout
 
 

@@ -196,3 +196,26 @@ def test_limits_of_training(small_csv):
     assert told["status"] in ("optimal", "loss limit")
     refused = run("train", small_csv, "--method", "descent", "--nodes", 3)
     assert_refused(refused, "limits: nodes", "'descent'")
+
+
+def test_the_default_says_what_to_expect_of_new_rows(tmp_path):
+    rows = "".join(f"{i % 7},{'ab'[i % 2]},{'yes' if i % 7 > 3 else 'no'}\n" for i in range(120))
+    data = write(tmp_path / "t.csv", "size,kind,big\n" + rows)
+    out = tmp_path / "model.json"
+    told = run_json("train", data, "--seconds", 3, "--out", out)
+    assert told["status"] == "selected"
+    assert told["test_accuracy"] == 1.0
+    assert told["held_out"]["accuracy"] > 0.9
+    names = [each["name"] for each in told["held_out"]["candidates"]]
+    assert "tree" in names
+    shown = run("info", out).stdout
+    assert "expected accuracy" in shown
+    assert told["held_out"]["chosen"] in shown
+    assert "gap" not in shown.split("rules")[0].replace("'gap'", "")
+    small = run_json("train", data, "--seconds", 3, "--max-bytes", 60)
+    assert small["held_out"]["bytes"] <= 60
+    numbers = write(tmp_path / "n.csv", "size,big\n" + "1,0\n2,1\n" * 9)
+    narrow = run("train", numbers, "--hidden", 2, "--max-bytes", 60)
+    assert_refused(narrow, "max_bytes is for objective 'accuracy'")
+    exact = run("train", numbers, "--objective", "accuracy", "--method", "exact")
+    assert_refused(exact, "objective 'accuracy' chooses how to train by itself, got method")

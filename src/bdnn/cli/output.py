@@ -162,3 +162,14 @@ def as_csv(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
     writer.writerow(names)
     writer.writerows(rows)
     return text.getvalue()
+
+
+def expectation(known: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+    """What cross-validation says of rows that networks had not seen, if it was asked."""
+    if known is None:
+        return []
+    told = f"{percent(known['accuracy'])} +- {percent(known['error'])}"
+    return [
+        ("expected accuracy", f"{told} on new rows, by cross-validation"),
+        ("chosen", known["chosen"]),
+    ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bdnn.cli.options import options
 from bdnn.cli.options.data import ModelFile
-from bdnn.cli.output import Answer, percent, print_pairs, print_table
+from bdnn.cli.output import Answer, expectation, percent, print_pairs, print_table
 
 if TYPE_CHECKING:
     from bdnn.model_file import ModelRecord
@@ -70,7 +70,9 @@ def _print_facts(record: ModelRecord, facts: dict[str, Any]) -> None:
             ("status", result["status"]),
             ("loss", f"{result['loss']:g}"),
             ("bound", f"{result['bound']:g} ({result['bound_origin']})"),
-            ("gap", percent(result["gap"])),
+            # How small the loss is was no question where held-out rows chose.
+            ("gap", None if result["held_out"] else percent(result["gap"])),
+            *expectation(result["held_out"]),
             (
                 ("train R2", f"{1.0 - result['error']:.4g}")
                 if is_regressor

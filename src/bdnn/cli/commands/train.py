@@ -8,7 +8,7 @@ from bdnn.cli.options import options
 from bdnn.cli.options.constraints import Constraints, Guarantee
 from bdnn.cli.options.data import Data
 from bdnn.cli.options.learning import Learning, Limits, Shape
-from bdnn.cli.output import ModelOutput, number, percent, print_pairs
+from bdnn.cli.output import ModelOutput, expectation, number, percent, print_pairs
 from bdnn.errors import DataError
 
 _PRICED = "loss and prices, which the bound is about"
@@ -58,29 +58,17 @@ def _print(summary: dict[str, Any], settled: tuple[str, ...]) -> None:
         # What was minimised, where that is more than the loss.
         ("objective", None if objective is None else f"{objective:g} ({_PRICED})"),
         ("bound", f"{summary['bound']:g} ({summary['bound_origin']})"),
-        ("gap", percent(summary["gap"])),
+        ("gap", None if summary["held_out"] else percent(summary["gap"])),
         *((name, f"{summary[name]:g}") for name in settled if name in summary),
         ("method", summary["method"] + (f", {summary['solver']}" if summary["solver"] else "")),
         ("time", f"{summary['seconds']:.2f} s"),
-        *_held_out_pairs(summary),
+        *expectation(summary["held_out"]),
         *_measured_pairs(summary),
         ("size", f"{bits} bits ({-(-bits // 8)} bytes)"),
         ("message", summary["message"] or None),
         ("saved", summary["out"] or "no (give --out model.json)"),
     ]
     print_pairs(pairs)
-
-
-def _held_out_pairs(summary: dict[str, Any]) -> list[tuple[str, str]]:
-    """What cross-validation says of rows that networks had not seen."""
-    known = summary["held_out"]
-    if known is None:
-        return []
-    told = f"{percent(known['accuracy'])} +- {percent(known['error'])}"
-    return [
-        ("expected accuracy", f"{told} on new rows, by cross-validation"),
-        ("chosen", known["chosen"]),
-    ]
 
 
 def _measured_pairs(summary: dict[str, Any]) -> list[tuple[str, str]]:
