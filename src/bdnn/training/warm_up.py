@@ -3,9 +3,11 @@
 from bdnn.bounds import arrangement
 from bdnn.bounds.listed import columns, table
 from bdnn.clock import Slot
+from bdnn.learning.gradients import load
 from bdnn.search.loading import wait_for_regression, wait_for_worst_case, wait_until_ready
 
 if __name__ == "__main__":
+    load()
     wait_until_ready(Slot(), levels=True)
     wait_for_regression(Slot())
     wait_for_worst_case(Slot())
