@@ -21,6 +21,8 @@ from bdnn.errors import DataError
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import WeightSet
 
+_BLOCK_ROWS = 256
+
 
 @dataclass(frozen=True, eq=False)
 class Encoder:
@@ -302,15 +304,19 @@ class Encoder:
             return numbers
         gaps = np.isnan(raw)
         seen = np.where(gaps & ~self.apart, self.fills, raw) if gaps.any() else raw
-        bits: FloatArray = np.empty((len(raw), self.n_bits))
-        for kind, (places, columns, values) in self.literals.items():
-            if kind == "ge":
-                bits[:, places] = seen[:, columns] >= values
-            elif kind == "is":
-                bits[:, places] = seen[:, columns] == values
-            else:
-                bits[:, places] = gaps[:, columns]
-        return np.hstack([numbers, bits]) if self.numbers else bits
+        inputs: FloatArray = np.empty((len(raw), self.n_inputs))
+        inputs[:, : self.n_numbers] = numbers
+        # Blocks of rows stay in cache from one kind of bits to the next.
+        for first in range(0, len(raw), _BLOCK_ROWS):
+            rows = slice(first, first + _BLOCK_ROWS)
+            bits = inputs[rows, self.n_numbers :]
+            for kind, (places, columns, values) in self.literals.items():
+                if kind == "missing":
+                    bits[:, places] = gaps[rows].take(columns, axis=1)
+                    continue
+                cells = seen[rows].take(columns, axis=1)
+                bits[:, places] = cells >= values if kind == "ge" else cells == values
+        return inputs
 
     def cells(self, codes: FloatArray) -> list[list[float | str]]:
         """Rows of codes as they would be written, nothing for what is missing or not listed."""

@@ -25,9 +25,9 @@ from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import WeightSet
 from bdnn.network.network import Network
 
-_MOST_ROWS = 100_000  # that are learnt from
-_ROWS_PER_SECOND = 2000  # that candidates are compared on
-_FEWEST_COMPARED = 1000
+# Rows that are learnt from, and those of them that candidates are compared on: in a second, and in
+# any case.
+_MOST_ROWS, _LEARNT_PER_SECOND, _COMPARED_PER_SECOND, _FEWEST_ROWS = 100_000, 10_000, 2000, 1000
 _FOLDS, _FOLDS_OF_MANY, _MANY_ROWS = 5, 3, 1000
 _FEW_ROWS = 200  # below which rows are folded twice
 _COMPARING = 0.5  # part of the time
@@ -96,7 +96,8 @@ def learn(
     """
     rng = np.random.default_rng(seed)
     weight = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, float)
-    rows = _drawn(np.flatnonzero(weight > 0), _MOST_ROWS, rng)
+    most = min(_MOST_ROWS, max(_FEWEST_ROWS, slot.remaining * _LEARNT_PER_SECOND))
+    rows = _drawn(np.flatnonzero(weight > 0), int(most), rng)
     codes, labels, weight = codes[rows], labels[rows], weight[rows]
     encode = inputs or Inputs()
     if encode.encode == "auto":
@@ -143,8 +144,7 @@ class _Course:
 
     def run(self) -> tuple[Stack, HeldOut]:
         """Train the network, and tell what is known of held-out rows."""
-        seconds = self.slot.remaining
-        most = max(_FEWEST_COMPARED, min(1e9, seconds * _ROWS_PER_SECOND))
+        most = min(_MOST_ROWS, max(_FEWEST_ROWS, self.slot.remaining * _COMPARED_PER_SECOND))
         compared = _drawn(np.arange(len(self.lesson)), int(most), self.rng)
         part = self.lesson.rows(compared)
         ways = candidates(part.table, self.hidden)
