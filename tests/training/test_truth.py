@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 from bdnn import BDNNClassifier, Inputs, Limits
 from bdnn.clock import Slot
+from bdnn.model import Model
+from bdnn.problem.problem import Problem
 from bdnn.search.loading import wait_until_ready
+from bdnn.training import Auto
+from bdnn.training.run import Run
 
 LINE = [[0.0], [1.0], [2.0], [3.0]]
 
@@ -53,3 +59,40 @@ def test_inputs_of_all_magnitudes_end_in_time():
         random_state=0,
     )
     assert model.fit(X, [0, 2, 1]).result_.loss <= 4.0
+
+
+class Once:
+    """A function that is interrupted the first time."""
+
+    def __init__(self, function):
+        self.function, self.calls = function, 0
+
+    def __get__(self, one, kind):
+        def call(*given, **options):
+            self.calls += 1
+            if self.calls == 1:
+                raise KeyboardInterrupt
+            return self.function(one, *given, **options)
+
+        return call
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "status"),
+    [
+        (Auto, "phases", "interrupted"),
+        (Run, "result", "optimal"),
+        (Problem, "finished", "optimal"),
+        (Model, "calibrated", "optimal"),
+    ],
+)
+def test_no_moment_after_the_first_network_loses_it(monkeypatch, kind, name, status):
+    once = Once(getattr(kind, name))
+    monkeypatch.setattr(kind, name, once)
+    model = BDNNClassifier(hidden=(1,), random_state=0, limits=Limits(seconds=10))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(LINE, [0, 0, 1, 1])
+    assert once.calls > 0
+    assert model.result_.status == status
+    assert model.predict(LINE).shape == (4,)

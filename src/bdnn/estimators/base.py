@@ -36,7 +36,7 @@ from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.network.network import Network
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
-from bdnn.training.base import AbstractMethod, get_method
+from bdnn.training.base import AbstractMethod, get_method, to_the_end
 from bdnn.training.limits import Budget, Limits
 from bdnn.training.result import Progress, TrainingResult
 
@@ -215,14 +215,18 @@ class BDNNEstimator(FittedModel):
             on_progress=self.callback,
             **options,
         )
-        error = result.error if task.true_problem is None else task.true_problem.error(network)
-        result = replace(result, error=error, seconds=result.seconds + prepared)
-        model = Model(task.encoder, network, task.classes, task.targets)
-        if model.kind == "classifier":
-            model = self._calibrated(model, task)
         memory = Memory(task.samples, task.problem.architecture, models)
-        self._take(model, result, task.certificate, memory)
-        _warn_if_stopped(result)
+
+        def finish() -> TrainingResult:
+            error = result.error if task.true_problem is None else task.true_problem.error(network)
+            told = replace(result, error=error, seconds=result.seconds + prepared)
+            model = Model(task.encoder, network, task.classes, task.targets)
+            if model.kind == "classifier":
+                model = self._calibrated(model, task)
+            self._take(model, told, task.certificate, memory)
+            return told
+
+        _warn_if_stopped(to_the_end(finish))
         return self
 
     @staticmethod

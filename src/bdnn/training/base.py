@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from bdnn.bounds.argument import BoundArgument
 from bdnn.bounds.previous import PreviousFit
@@ -27,6 +27,8 @@ from bdnn.training.limits import Budget, Share
 from bdnn.training.result import Progress, Trained
 from bdnn.training.robust import promised
 from bdnn.training.run import ProgressHandler, Run
+
+Done = TypeVar("Done")
 
 #: The training methods by name.
 METHODS: dict[str, type[AbstractMethod]] = {}
@@ -98,6 +100,17 @@ class _Choose(Phase):
         if pool:
             best = min(pool, key=lambda n: (self.validation.value(n), run.problem.objective(n)))
             run.choose_by_validation(best)
+
+
+def to_the_end(finish: Callable[[], Done]) -> Done:
+    """Do what is left to do with a trained network; Ctrl-C only begins it anew.
+
+    It takes a moment, and whoever asks for the end wants to keep the network.
+    """
+    try:
+        return finish()
+    except KeyboardInterrupt:
+        return finish()
 
 
 def execute(phases: Sequence[Phase], run: Run[Any]) -> None:
@@ -256,14 +269,22 @@ class AbstractMethod(ABC):
         for network in (problem.constant_network(), run.given):
             if network is not None:
                 run.offer(network, "start")
-        phases = list(self.phases(run, solver))
+        phases: list[Phase] = []
+        try:
+            phases += self.phases(run, solver)
+        except KeyboardInterrupt:
+            run.stop()
         if earlier is not None:
             phases.insert(0, Prove(earlier, share=run.schedule.earlier_bounds))
         if validation is not None and not any(phase.chooses for phase in phases):
             phases.append(_Choose(validation))
         execute(phases, run)
-        network, result = run.result(self.name)
-        return Trained(problem.finished(network), result.in_units(unit))
+
+        def finish() -> Trained:
+            network, result = run.result(self.name)
+            return Trained(problem.finished(network), result.in_units(unit))
+
+        return to_the_end(finish)
 
     @property
     def refits(self) -> bool:
