@@ -200,3 +200,36 @@ def test_bytes_of_a_layer_are_the_less_of_dense_and_lists() -> None:
     wide = Gradients("bits", (50,), updates=0).fit(make_lesson(), seed=0, slot=Slot())
     narrow = Gradients("bits", (5,), updates=0).fit(make_lesson(), seed=0, slot=Slot())
     assert stack_bytes(wide) > 2 * stack_bytes(narrow)
+
+
+class Interrupted:
+    """A clock that goes by ticks; Ctrl-C comes when it is read for the nth time."""
+
+    def __init__(self, after: int) -> None:
+        self.left, self.ticks = after, Ticks()
+
+    def __call__(self) -> float:
+        self.left -= 1
+        if self.left == 0:
+            raise KeyboardInterrupt
+        return self.ticks()
+
+
+@pytest.mark.parametrize("after", [4, 40, 400, 2500])
+def test_ctrl_c_keeps_what_has_been_trained(after: int) -> None:
+    codes, columns, labels = make_table(120)
+    clock = Interrupted(after)
+    learned = learn(codes, columns, labels, 2, slot=Slot(6000.0, clock), seed=3)
+    assert learned.is_interrupted == (clock.left <= 0)
+    right = (learned.network.predict(learned.encoder.transform(codes)) == labels).mean()
+    assert right >= 0.5  # many tables of so few rows hold no more
+
+
+def test_a_request_to_stop_keeps_what_has_been_trained() -> None:
+    codes, columns, labels = make_table(120)
+    answers = iter([False] * 300)
+    slot = Slot(6000.0, Ticks(), is_stopped=lambda: next(answers, True))
+    learned = learn(codes, columns, labels, 2, slot=slot, seed=3)
+    assert learned.is_interrupted
+    right = (learned.network.predict(learned.encoder.transform(codes)) == labels).mean()
+    assert right >= np.bincount(labels).max() / len(labels)

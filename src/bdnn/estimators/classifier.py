@@ -43,7 +43,7 @@ from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.problem.losses.output import classification
 from bdnn.search.embedding import embed
-from bdnn.training.base import AbstractMethod, get_method
+from bdnn.training.base import AbstractMethod, get_method, to_the_end
 from bdnn.training.limits import Budget
 from bdnn.training.result import TrainingResult
 
@@ -218,12 +218,16 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         budget = self._budget()
         learned = learn_samples(self, samples, plain, budget, began)
         shape = learned.network.architecture
-        task = self._task(samples, shape, learned.encoder, budget)
-        network = lowered(learned.network, task.problem)
-        result = learned_result(learned, network, task.problem, began)
-        model = Model(learned.encoder, network, task.classes)
-        model = with_probabilities(model, learned, samples.labels, samples.weight)
-        self._take(model, result, task.certificate, Memory(samples, shape, None))
+
+        def finish() -> None:
+            task = self._task(samples, shape, learned.encoder, budget)
+            network = lowered(learned.network, task.problem)
+            result = learned_result(learned, network, task.problem, began)
+            model = Model(learned.encoder, network, task.classes)
+            model = with_probabilities(model, learned, samples.labels, samples.weight)
+            self._take(model, result, task.certificate, Memory(samples, shape, None))
+
+        to_the_end(finish)
         return self
 
     def partial_fit(

@@ -99,16 +99,16 @@ def learn_samples(
     estimator: Any, samples: LabelledSamples, plain: Encoder, budget: Budget, began: float
 ) -> Learned:
     """Learn, in what is left of the time that the budget has."""
-    told, callback = 0.0, estimator.callback
+    told, callback, asked = 0.0, estimator.callback, False
 
     def is_stopped() -> bool:
-        nonlocal told
+        nonlocal told, asked
         now = time.perf_counter()
-        if callback is None or now - told < _TOLD_EVERY:
-            return False
-        told = now
-        # Neither loss nor bound is looked at on the way.
-        return bool(callback(Progress(now - began, "learn", np.inf, 0.0)))
+        if callback is not None and not asked and now - told >= _TOLD_EVERY:
+            told = now
+            # Neither loss nor bound is looked at on the way.
+            asked = bool(callback(Progress(now - began, "learn", np.inf, 0.0)))
+        return asked
 
     kept = _KEPT * budget.seconds + _KEPT_PER_ROW * len(samples.labels)
     left = budget.seconds - min(kept, _MOST_KEPT * budget.seconds)
@@ -141,7 +141,7 @@ def learned_result(
 ) -> TrainingResult:
     """What is known of a learnt network: its loss as it is, and a bound that costs nothing."""
     return TrainingResult(
-        status="selected",
+        status="interrupted" if learned.is_interrupted else "selected",
         loss=float(problem.value(network) * Fraction(problem.samples.unit)),
         proof=problem.irreducible.in_units(Fraction(problem.samples.unit)),
         error=problem.error(network),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -46,11 +47,14 @@ class Learned:
     encoder : Encoder
     network : Network
     held_out : HeldOut
+    is_interrupted : bool
+        Whether Ctrl-C or a request to stop ended it before its time.
     """
 
     encoder: Encoder
     network: Network
     held_out: HeldOut
+    is_interrupted: bool = False
 
 
 def learn(
@@ -127,7 +131,8 @@ def learn(
     held_out = replace(held_out, rows=rows[held_out.rows], scores=scores)
     used = np.abs(network.weights[0]).sum(axis=0) > 0
     used[0] |= not used.any()
-    return Learned(encoder.subset(used), _seeing(network, used), held_out)
+    is_interrupted = course.is_interrupted or slot.is_stopped()
+    return Learned(encoder.subset(used), _seeing(network, used), held_out, is_interrupted)
 
 
 @dataclass(eq=False)
@@ -141,6 +146,7 @@ class _Course:
     slot: Slot
     hidden: tuple[int, ...] | None
     max_bytes: int | None
+    is_interrupted: bool = False
 
     def run(self) -> tuple[Stack, HeldOut]:
         """Train the network, and tell what is known of held-out rows."""
@@ -151,12 +157,18 @@ class _Course:
         trials = [Trial.of(name, way, part) for name, way in ways.items()]
         repeats = self._folds(part, self.together[compared])
         seed = int(self.rng.integers(2**31))
-        compare(trials, part, repeats, seed=seed, slot=self.slot.part(_COMPARING))
+        with self._kept():
+            compare(trials, part, repeats, seed=seed, slot=self.slot.part(_COMPARING))
+        if not any(trial.stacks for trial in trials):  # the plainest takes no time
+            compare(trials[:1], part, repeats[:1], seed=seed, slot=self.slot)
+        trials = [trial for trial in trials if trial.stacks]
         teachers = ranked(_furthest(trials), part)[:_TEACHERS]
         share = unseen_opinion(teachers, self.lesson, compared)
         pupil = self._tried(part, share[compared], teachers, repeats[0])
         chosen, pool = self._choose(trials, pupil, part)
-        stack = self._last(chosen, share, teachers)
+        stack = chosen.stacks[0]
+        with self._kept():
+            stack = self._last(chosen, share, teachers)
         known = held_out_of([*trials, pupil], pool, part, self.rng)
         return stack, replace(
             known,
@@ -166,6 +178,14 @@ class _Course:
             share=share[compared],
             bytes=stack_bytes(stack),
         )
+
+    @contextmanager
+    def _kept(self) -> Iterator[None]:
+        """Let Ctrl-C end the slot, so that what has been trained so far has to do."""
+        try:
+            yield
+        except KeyboardInterrupt:
+            self.slot, self.is_interrupted = replace(self.slot, deadline=-np.inf), True
 
     @property
     def _most_bytes(self) -> float:
@@ -195,23 +215,24 @@ class _Course:
         own = half or teachers[0].candidate
         pupil = Trial.of("learnt from the best", own, part, is_taught=True)
         beside = max(trial.seconds / len(trial.stacks) for trial in teachers)
-        for fold in range(min(int(folds.max()) + 1, len(teachers[0].stacks))):
-            # The last network takes about as long as two of these, and may have another beside it.
-            left = self.slot.remaining - 3.0 * pupil.seconds / max(fold, 1) - 2.0 * beside
-            if half is None or left <= 0 or self.slot.is_over():
-                break
-            inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-            begun = self.slot.clock()
-            lesson = taught(
-                part.rows(inside),
-                share[inside],
-                [[trial.stacks[fold]] for trial in teachers],
-                self.column_of,
-                self.rng,
-            )
-            seed = int(self.rng.integers(2**31))
-            stack = half.fit(lesson, seed=seed, slot=self.slot.part(_TRYING))
-            pupil.add(stack, part, outside, self.slot.clock() - begun)
+        with self._kept():
+            for fold in range(min(int(folds.max()) + 1, len(teachers[0].stacks))):
+                # The last network takes as long as two of these, and may have another beside it.
+                left = self.slot.remaining - 3.0 * pupil.seconds / max(fold, 1) - 2.0 * beside
+                if half is None or left <= 0 or self.slot.is_over():
+                    break
+                inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
+                begun = self.slot.clock()
+                lesson = taught(
+                    part.rows(inside),
+                    share[inside],
+                    [[trial.stacks[fold]] for trial in teachers],
+                    self.column_of,
+                    self.rng,
+                )
+                seed = int(self.rng.integers(2**31))
+                stack = half.fit(lesson, seed=seed, slot=self.slot.part(_TRYING))
+                pupil.add(stack, part, outside, self.slot.clock() - begun)
         return pupil
 
     def _choose(
@@ -245,7 +266,7 @@ class _Course:
         stacks = []
         for trial in chosen.parts or (chosen,):
             lesson, way = self.lesson, trial.candidate
-            if trial.seconds / len(trial.stacks) > self.slot.remaining:
+            if trial.seconds / len(trial.stacks) > self.slot.remaining or self.slot.is_over():
                 stacks.append(trial.stacks[0])  # better than one that there is no time for
                 continue
             if trial.is_taught:
@@ -253,7 +274,8 @@ class _Course:
                 lesson = taught(lesson, share, asked, self.column_of, self.rng)
                 way = self._student(self.lesson, teachers) or way
             seed = int(self.rng.integers(2**31))
-            stacks.append(way.fit(lesson, seed=seed, slot=self.slot))
+            stack = way.fit(lesson, seed=seed, slot=self.slot)
+            stacks.append(trial.stacks[0] if self.slot.is_stopped() else stack)
         stack = join(stacks, self.lesson.table.bits.shape[1])
         # More rows may make more conditions; what was tried fits.
         return stack if stack_bytes(stack) <= self._most_bytes else chosen.stacks[0]
