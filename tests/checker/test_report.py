@@ -51,6 +51,21 @@ def test_the_file_proves_its_bound_unless_it_is_to_leave_that_out(tmp_path):
     assert "no proof" in found["bound"].detail
 
 
+@pytest.mark.parametrize("encode", ["scaled", "cuts", "both"])
+@pytest.mark.parametrize("options", [{"weights": "continuous"}, {"hidden": (1,)}, {"hidden": (2,)}])
+def test_proofs_are_about_the_inputs_of_the_network(tmp_path, encode, options):
+    """Cuts make more inputs than there are columns."""
+    rng = np.random.default_rng(1)
+    data = rng.integers(0, 4, (14, 2)), rng.integers(0, 2, 14)
+    options = {"hidden": (), "inputs": Inputs(encode=encode)} | options
+    model = BDNNClassifier(**options, random_state=0).fit(*data)
+    model.save(tmp_path / "model.json")
+    if model.result_.proof.certificate is not None:
+        assert verdicts(tmp_path / "model.json", *data, names=None)["bound"] == "proven"
+    else:
+        assert model.result_.bound_origin in ("zero", "data conflicts", "lines")
+
+
 def test_enumeration_proves_optimality(model):
     found = claims_of(model, enumerate_networks=True)
     assert found["bound"].verdict == found["optimality"].verdict == "proven"

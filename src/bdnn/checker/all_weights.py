@@ -36,7 +36,7 @@ def weights_bound(
         raise ValueError("there is more than one unit")
     values = weight_values(model.layers[0].kind)
     inputs = whole_inputs(model, masses)
-    if len(values) ** min(model.n_features, 64) * len(inputs) > _MOST_SUMS:
+    if len(values) ** min(model.encoder.n_inputs, 64) * len(inputs) > _MOST_SUMS:
         raise ValueError("there are too many weights")
     gains = masses.gains[:1] if len(model.classes) == 2 else masses.gains
     best = [0] * (1 if model.hidden else len(gains))
@@ -76,7 +76,7 @@ def weight_values(kind: str) -> range | tuple[int, int]:
 
 def whole_inputs(model: CheckedModel, masses: Masses) -> list[tuple[int, ...]]:
     """Inputs times a power of two that makes them whole."""
-    layout = struct.Struct(f"<{model.n_features}d")
+    layout = struct.Struct(f"<{model.encoder.n_inputs}d")
     points = [[Fraction(value) for value in layout.unpack(x)] for x in masses.points]
     below = max((value.denominator for x in points for value in x), default=1)
     return [tuple(int(value * below) for value in x) for x in points]

@@ -48,7 +48,7 @@ def conflict_bound(
     ValueError
         If they are none.
     """
-    n_units, layout = _n_units(model), struct.Struct(f"<{model.n_features}d")
+    n_units, layout = _n_units(model), struct.Struct(f"<{model.encoder.n_inputs}d")
     points = sorted((layout.unpack(point), i) for i, point in enumerate(masses.points))
     conflicts = [_conflict(pair, points) for pair in as_list(certificate["conflicts"])]
     for sides in conflicts:
@@ -182,7 +182,7 @@ def _conflict(pair: Any, points: Sequence[Any]) -> Conflict:
 
 def _n_units(model: CheckedModel) -> int:
     """Units that every output is a threshold function of."""
-    if model.n_features > _MOST_FEATURES:
+    if model.encoder.n_inputs > _MOST_FEATURES:
         raise ValueError(f"more than {_MOST_FEATURES} features")
     if not model.hidden:
         return 1

@@ -72,7 +72,7 @@ def units_bound(
     if len(model.classes) != 2 or len(model.hidden) > 1 or len(model.layers[0].values) > 2:
         raise ValueError("the network has another shape")
     inputs, values = whole_inputs(model, masses), weight_values(model.layers[0].kind)
-    n_vectors = (len(values) ** min(model.n_features, 64) + 1) // 2
+    n_vectors = (len(values) ** min(model.encoder.n_inputs, 64) + 1) // 2
     if n_vectors > _MOST_VECTORS or not 0 < len(inputs) <= _MOST_INPUTS:
         raise ValueError("there are too many units or inputs")
     if n_vectors * len(inputs) > _MOST_PLACES:
