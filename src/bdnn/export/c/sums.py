@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bdnn.export.c.text import constants, integer, mask_bytes, table, word
+from bdnn.export.c.text import Code, constants, integer, mask_bytes, table, word
 from bdnn.export.plan.plan import Units
 from bdnn.network.activation import BoolArray
 
@@ -54,6 +54,19 @@ class AbstractSum(ABC):
     def tables(self) -> list[str]:
         """Constant arrays for the loop: the weights."""
         return constants(f"WEIGHT{self.tag}", self.units.weights.tolist())
+
+    def write_loop(self, code: Code, then: list[str], kind: str | None = None) -> None:
+        """Write a loop over the units that does something with every sum ``s``."""
+        code.tables += self.tables()
+        lines = self.loop()
+        code.needs_real |= self.units.is_real
+        code.counters |= {"i"} | {name for name in "jw" if f"({name} = " in " ".join(lines)}
+        code.add(
+            f"for (i = 0; i < {len(self.units.thresholds)}; ++i) {{",
+            f"    {kind or self.kind()} s = 0;",
+            *(f"    {line}" for line in [*lines, *then]),
+            "}",
+        )
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def write_halves(
             plain.scaled_by(shift, factor, encoder.step),
             InputFormat("double", (1,) * width),
         )
-    plan = make_plan(halves.tail, plain, given, model.targets)
+    plan = make_plan(halves.tail, plain, given, model.targets, model.calibration)
     if plan.is_constant:
         return plan, write_code(plan, plain, given, name)
     writer = WordWriter(encoder, halves, inputs, Code(name))
