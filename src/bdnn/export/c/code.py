@@ -10,6 +10,7 @@ import numpy as np
 from bdnn.encoding.encoder import Encoder
 from bdnn.export.c.entries import write_entries
 from bdnn.export.c.features import FeatureWriter
+from bdnn.export.c.lists import smallest
 from bdnn.export.c.sums import AbstractSum, BitSum
 from bdnn.export.c.text import (
     Code,
@@ -123,9 +124,7 @@ def write_code(
     for place, units in enumerate(plan.stages, start=1):
         is_hidden = place <= len(plan.layers)
         tag = str(place) if is_hidden else "_OUT"
-        sums: AbstractSum = (
-            BitSum(tag, units, bits, f"{prefix}_ones") if bits else first(units, tag)
-        )
+        sums = smallest(BitSum(tag, units, bits, f"{prefix}_ones") if bits else first(units, tag))
         if is_hidden:
             bits = f"h{place}"
             declare_bits(code, bits, len(units.thresholds))

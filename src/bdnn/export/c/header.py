@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.export.c.code import lay_out, write_code
 from bdnn.export.c.columns import ColumnCode, column_format, inner_model, with_used_inputs
+from bdnn.export.c.flash import Flash, estimate_flash
 from bdnn.export.c.halves import has_ordinary_scale, split
 from bdnn.export.c.self_test import write_main, write_self_test
 from bdnn.export.c.text import Code, check_name, comment, string
 from bdnn.export.c.words import write_halves
 from bdnn.export.inputs import InputFormat, choose_format
 from bdnn.export.plan import Plan, make_plan
+from bdnn.export.plan.plan import Table
 from bdnn.model import Model
 from bdnn.network.expansion import unrolled
 
@@ -45,8 +50,6 @@ class CExport:
         Whether it multiplies by anything but powers of two.
     stack : int
         Bytes of arrays and variables on the stack, about.
-    flash_estimate : int
-        Bytes of code and constant data on a 32-bit ARM, by the number of statements and tables.
     """
 
     text: str
@@ -57,7 +60,16 @@ class CExport:
     is_integer: bool
     has_products: bool
     stack: int
-    flash_estimate: int
+
+    @cached_property
+    def flash(self) -> Flash:
+        """Bytes of code and tables on a 32-bit ARM, about."""
+        return estimate_flash(self.function)
+
+    @property
+    def flash_estimate(self) -> int:
+        """Bytes of code and tables together."""
+        return self.flash.total
 
     @property
     def signature(self) -> str:
@@ -98,8 +110,8 @@ def export_c(
     class_names : bool
         Whether to add a table of the class labels.
     probabilities : bool
-        Whether to add ``NAME_weights(x, weight)``, which writes an integer per class and returns the
-        class. Weights over their sum are the probabilities of ``predict_proba``.
+        Whether to add ``NAME_weights(x, weight)``, which writes an integer per class and returns
+        the class. Weights over their sum are the probabilities of ``predict_proba``.
     tests : int
         Number of self-test vectors to add.
     main : bool
@@ -187,7 +199,6 @@ def _header(
         not is_real,
         code.has_products,
         code.stack + _STACK_OF_CALLS,
-        code.flash_estimate,
     )
 
 
@@ -199,6 +210,10 @@ def _of_columns(
     writer, n_inputs = ColumnCode(model.encoder, inputs, name), model.encoder.n_inputs
     halves = split(model)
     written = None if halves is None else write_halves(model, halves, inputs, name)
+    if _is_constant(model):
+        (found,) = model.network.predict(np.zeros((1, n_inputs))).tolist()
+        plan = Plan({}, (), None, (), Table((found,)))
+        written = plan, write_code(plan, model.encoder, inputs, name)
     if written is not None:
         plan, code = written
         if any("_is_missing(" in line for line in code.body):
@@ -268,8 +283,13 @@ def _of_columns(
         inner.is_integer and inputs.is_integer,
         inner.has_products or bool(model.encoder.numbers),
         inner.stack + n_inputs * (8 if model.encoder.numbers else 1),
-        inner.flash_estimate + 8 * n_inputs,
     )
+
+
+def _is_constant(model: Model) -> bool:
+    """Whether no unit looks at anything and only the class is asked for."""
+    is_class = model.targets is None and model.calibration is None
+    return is_class and not model.network.weights[0].any()
 
 
 def _joined(*lines: str) -> str:
@@ -355,7 +375,11 @@ def _heading(
             if plan.n_numbers
             else " returns the index of the class, from 0."
         ),
-        *(["The probability of class i is weight[i] over the sum of all of them."] if plan.n_weights else []),
+        *(
+            ["The probability of class i is weight[i] over the sum of all of them."]
+            if plan.n_weights
+            else []
+        ),
     ]
     if inputs.kind == "scaled":
         lines.append(f"Inputs are multiples of {model.encoder.step or 1.0!r} of scaled features.")

@@ -15,8 +15,9 @@ from bdnn.export.c.code import declare_bits, write_code, write_units
 from bdnn.export.c.columns import least_count
 from bdnn.export.c.features import write_level_helper
 from bdnn.export.c.halves import Halves
+from bdnn.export.c.lists import smallest
 from bdnn.export.c.sums import BitSum, FeatureSum
-from bdnn.export.c.text import Code, constants, integer, integer_type, real, table
+from bdnn.export.c.text import Code, constants, decimals, integer, integer_type, real, table
 from bdnn.export.inputs import InputFormat
 from bdnn.export.plan import Plan, make_plan
 from bdnn.export.plan.levels import most_levels
@@ -76,13 +77,13 @@ class WordWriter:
         if limits:
             self.write_levels()
             units = Units(self.halves.weights, limits)
-            write_units(code, self.sum_of_levels(units, "0"), _WORDS, width)
+            write_units(code, smallest(self.sum_of_levels(units, "0")), _WORDS, width)
         elif any(bit.kind != "missing" for bit in bits):
             self._write_values()
         self._write_gaps()
         place = len(limits)
         for kind, values, test in (
-            ("ge", "CUT", "v[CUT_OF[i]] >= CUT[i]"),
+            ("ge", "CUT", "v[CUT_OF[i]] >= "),
             ("is", "TEXT", "v[TEXT_OF[i]] == TEXT[i]"),
             ("missing", "GAP", self._is_missing("GAP_OF[i]")),
         ):
@@ -91,7 +92,7 @@ class WordWriter:
                 continue
             code.tables += constants(f"{values}_OF", [bit.column for bit in chosen])
             if kind == "ge":
-                code.tables += self._raw(values, [self.cuts[bit] for bit in chosen])
+                test += self._raw(values, [self.cuts[bit] for bit in chosen])
             elif kind == "is":
                 texts = [(self.encoder.columns[bit.column], bit.value) for bit in chosen]
                 codes = [column.values.index(str(text)) for column, text in texts]
@@ -144,24 +145,34 @@ class WordWriter:
             return f"x[{place}] == {self.code.prefix.upper()}_MISSING"
         return f"{self.code.prefix}_is_missing(x[{place}])"
 
-    def _raw(self, name: str, values: list[float]) -> list[str]:
-        """Write a table of inputs."""
+    def _raw(self, name: str, values: list[float]) -> str:
+        """Write a table of inputs, and return the entry ``i`` as an expression."""
+        code, entry = self.code, f"{name}[i]"
         if self.inputs.is_integer:
             whole = [int(v) for v in values]
             kind = integer_type([*self.inputs.ranges[0], *whole])
-            return table(name, kind, [integer(v) for v in whole])
-        if self.inputs.kind == "float":
-            return table(name, "float", [f"{real(v)}F" for v in values])
-        return constants(name, values)
+            code.tables += table(name, kind, [integer(v) for v in whole])
+            return entry
+        found = decimals(values)
+        if found is None or (found[1] != 1.0 and self.inputs.kind == "float"):
+            code.tables += constants(name, values)
+            return entry
+        whole, power = found
+        code.tables += constants(name, whole)
+        if power == 1.0:
+            return entry
+        # A divisor that no compiler knows, lest it multiply by the inverse.
+        code.add(f"volatile double {name.lower()}_unit = {power};")
+        return f"(double){entry} / {name.lower()}_unit"
 
     def _write_values(self) -> None:
         """Write the raw values into ``v``, filled where they are missing."""
         code, n_columns = self.code, self.encoder.n_columns
         fills = [self._fill(j) for j in range(n_columns)]
-        code.tables += self._raw("FILL", [self._none if v is None else v for v in fills])
+        fill = self._raw("FILL", [self._none if v is None else v for v in fills])
         code.stack += n_columns * (4 if self._type in ("float", "int32_t") else 8)
         code.add(f"{self._type} v[{n_columns}];")
-        self._write_loop(n_columns, f"v[i] = {self._is_missing('i')} ? FILL[i] : x[i];")
+        self._write_loop(n_columns, f"v[i] = {self._is_missing('i')} ? {fill} : x[i];")
 
     def _write_gaps(self) -> None:
         """Take missing values for none where a bit tells them; numbers have read the fill."""
