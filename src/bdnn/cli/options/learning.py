@@ -73,7 +73,8 @@ class Learning:
         shown="accuracy where no shape or method is named",
     )
     max_bytes: int | None = option(
-        "Most bytes of weights, thresholds and cuts, for --objective accuracy.", shown="none"
+        "Most bytes of flash of the C export, tables and code, for --objective accuracy.",
+        shown="none",
     )
     method: str | None = option(
         "auto, exact, descent, gradients, local_search or data_splitting.", shown="auto"
