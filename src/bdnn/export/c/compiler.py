@@ -43,13 +43,17 @@ def native_compiler() -> str | None:
     return next((name for name in _NATIVE if shutil.which(name)), None)
 
 
+def arm_compiler() -> tuple[str, tuple[str, ...]] | None:
+    """Name and flags of a compiler for a Cortex-M0, None if it is not here."""
+    return (_ARM, _ARM_FLAGS) if shutil.which(_ARM) else None
+
+
 def measure(export: CExport) -> Size | None:
     """Compile for a 32-bit ARM (Cortex-M0) if its compiler is here, else for this machine."""
-    compiler = _ARM if shutil.which(_ARM) else native_compiler()
-    if compiler is None:
+    compiler = arm_compiler() or (native_compiler(), ())
+    if compiler[0] is None:
         return None
-    flags = _ARM_FLAGS if compiler == _ARM else ()
-    return compiled_size(_source([export]), compiler, flags)
+    return compiled_size(_source([export]), compiler[0], compiler[1])
 
 
 def compiled_size(source: str, compiler: str, flags: Sequence[str] = ()) -> Size:

@@ -1,0 +1,7 @@
+"""``bdnn curve``."""
+
+import json
+
+import pytest
+
+from tests.cli.runner import run
