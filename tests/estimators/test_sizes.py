@@ -1,4 +1,4 @@
-"""Accuracy against bytes: budgets hold, accuracies do not fall, and rows to test on are measured."""
+"""Accuracy against bytes: budgets hold, accuracies do not fall, rows to test on are measured."""
 
 from __future__ import annotations
 
