@@ -26,6 +26,7 @@ from bdnn.network.expansion import unrolled
 
 _MOST_NAMES = 64
 _STACK_OF_CALLS = 32
+_FEW_INPUTS = 24
 
 
 @dataclass(frozen=True)
@@ -205,30 +206,39 @@ def _header(
 def _of_columns(
     model: Model, inputs: InputFormat, name: str, *, class_names: bool, tests: int, main: bool
 ) -> CExport:
-    """A function of raw columns: in halves, or around that of the network, which takes inputs."""
+    """A function of raw columns: in halves, or around that of the network, whichever is smaller."""
     model = with_used_inputs(model)
-    writer, n_inputs = ColumnCode(model.encoder, inputs, name), model.encoder.n_inputs
-    halves = split(model)
+    options: dict[str, Any] = {"class_names": class_names, "tests": tests, "main": main}
+    loops = _in_halves(model, inputs, name, **options)
+    # Loops over tables pay from some inputs on.
+    if loops is None or (model.encoder.n_inputs <= _FEW_INPUTS and not loops.plan.is_constant):
+        around = _around_network(model, inputs, name, **options)
+        if loops is None or around.flash_estimate < loops.flash_estimate:
+            return around
+    return loops
+
+
+def _in_halves(model: Model, inputs: InputFormat, name: str, **options: Any) -> CExport | None:
+    """Loops over tables, None if the network or its numbers do not allow them."""
+    writer, halves = ColumnCode(model.encoder, inputs, name), split(model)
     written = None if halves is None else write_halves(model, halves, inputs, name)
     if _is_constant(model):
-        (found,) = model.network.predict(np.zeros((1, n_inputs))).tolist()
+        (found,) = model.network.predict(np.zeros((1, model.encoder.n_inputs))).tolist()
         plan = Plan({}, (), None, (), Table((found,)))
         written = plan, write_code(plan, model.encoder, inputs, name)
-    if written is not None:
-        plan, code = written
-        if any("_is_missing(" in line for line in code.body):
-            code.helpers = [*writer.helpers(), *code.helpers]
-        return _header(
-            model,
-            inputs,
-            name,
-            plan,
-            code,
-            writer.constants(),
-            class_names=class_names,
-            tests=tests,
-            main=main,
-        )
+    if written is None:
+        return None
+    plan, code = written
+    if any("_is_missing(" in line for line in code.body):
+        code.helpers = [*writer.helpers(), *code.helpers]
+    return _header(model, inputs, name, plan, code, writer.constants(), **options)
+
+
+def _around_network(
+    model: Model, inputs: InputFormat, name: str, *, class_names: bool, tests: int, main: bool
+) -> CExport:
+    """A statement per input, and a function of the network that takes them."""
+    writer, n_inputs = ColumnCode(model.encoder, inputs, name), model.encoder.n_inputs
     network, kind, limits = inner_model(model)
     inner = export_c(
         network,

@@ -69,7 +69,7 @@ class WordWriter:
         """Write the words; False, and nothing, if a fill has no like in the inputs' type."""
         bits, code, limits = self.halves.bits, self.code, self.halves.limits
         self.cuts.update({bit: self._cut(bit) for bit in bits if bit.kind == "ge"})
-        fills = [self._fill(j) for j in range(self.encoder.n_columns)]
+        fills = [self._fill(j) for j in self._columns]
         if None in fills or not all(self._none < cut < np.inf for cut in self.cuts.values()):
             return False
         width = len(limits) + len(bits)
@@ -90,7 +90,8 @@ class WordWriter:
             chosen = [bit for bit in bits if bit.kind == kind]
             if not chosen:
                 continue
-            code.tables += constants(f"{values}_OF", [bit.column for bit in chosen])
+            known = range(self.encoder.n_columns) if kind == "missing" else self._columns
+            code.tables += constants(f"{values}_OF", [known.index(bit.column) for bit in chosen])
             if kind == "ge":
                 test += self._raw(values, [self.cuts[bit] for bit in chosen])
             elif kind == "is":
@@ -100,6 +101,12 @@ class WordWriter:
             self._write_loop(len(chosen), f"if ({test}) {self._set(place, width)}")
             place += len(chosen)
         return True
+
+    @property
+    def _columns(self) -> list[int]:
+        """Columns that a number or a bit is made of, in their order."""
+        seen = {number.column for number in self.halves.numbers}
+        return sorted(seen | {bit.column for bit in self.halves.bits if bit.kind != "missing"})
 
     @property
     def _none(self) -> float:
@@ -167,12 +174,15 @@ class WordWriter:
 
     def _write_values(self) -> None:
         """Write the raw values into ``v``, filled where they are missing."""
-        code, n_columns = self.code, self.encoder.n_columns
-        fills = [self._fill(j) for j in range(n_columns)]
+        code, columns, place = self.code, self._columns, "i"
+        n_columns, fills = len(columns), [self._fill(j) for j in columns]
+        if n_columns < self.encoder.n_columns:
+            code.tables += constants("COLUMN", columns)
+            place = "COLUMN[i]"
         fill = self._raw("FILL", [self._none if v is None else v for v in fills])
         code.stack += n_columns * (4 if self._type in ("float", "int32_t") else 8)
         code.add(f"{self._type} v[{n_columns}];")
-        self._write_loop(n_columns, f"v[i] = {self._is_missing('i')} ? {fill} : x[i];")
+        self._write_loop(n_columns, f"v[i] = {self._is_missing(place)} ? {fill} : x[{place}];")
 
     def _write_gaps(self) -> None:
         """Take missing values for none where a bit tells them; numbers have read the fill."""
@@ -183,8 +193,10 @@ class WordWriter:
         none = self._none
         text = integer(int(none)) if self.inputs.is_integer else real(none)
         text += "F" if self.inputs.kind == "float" else ""
-        self.code.tables += constants("APART", sorted(apart))
-        test = self._is_missing("APART[i]")
+        columns = self._columns
+        self.code.tables += constants("APART", [columns.index(j) for j in sorted(apart)])
+        is_all = len(columns) == self.encoder.n_columns
+        test = self._is_missing("APART[i]" if is_all else "COLUMN[APART[i]]")
         self._write_loop(len(apart), f"if ({test}) v[APART[i]] = {text};")
 
     def write_levels(self) -> None:
@@ -196,7 +208,8 @@ class WordWriter:
         scaled = [number for number in numbers if number.value is None]
         if scaled:
             write_level_helper(code, encoder.step)
-            code.tables += constants("NUMBER_OF", [number.column for number in scaled])
+            places = [self._columns.index(number.column) for number in scaled]
+            code.tables += constants("NUMBER_OF", places)
             code.tables += constants("SHIFT", [number.shift for number in scaled])
             code.tables += constants("FACTOR", [number.factor for number in scaled])
             level = f"{code.prefix}_level(v[NUMBER_OF[i]], SHIFT[i], FACTOR[i])"
@@ -207,7 +220,8 @@ class WordWriter:
             pairs = [encoder.transform_feature(encoder.numbers.index(n), ends) for n in rest]
             levels = np.rint(np.array(pairs) / encoder.step).astype(np.int64)
             codes = [encoder.columns[n.column].values.index(str(n.value)) for n in rest]
-            code.tables += constants("KNOWN_OF", [number.column for number in rest])
+            known = [self._columns.index(number.column) for number in rest]
+            code.tables += constants("KNOWN_OF", known)
             code.tables += constants("KNOWN", codes)
             code.tables += constants("LEVEL", levels.tolist())
             place = f"i + {len(scaled)}" if scaled else "i"
