@@ -37,7 +37,7 @@ _COMPARING = 0.5  # part of the time
 _TRYING = 0.3  # of what is left, the most for one fold of the network that learns from others
 _TEACHERS = 3
 _SHRINKING = 0.4  # of what is left, for networks that are too large
-_SHRUNK = 3
+_SHRUNK = 2
 _MOST_BYTES = 1 << 14  # of a network, unless more are allowed
 _WIDTHS = (60, 40, 25, 15, 10, 6, 3)
 
@@ -206,13 +206,15 @@ class _Course:
     def _shrunk(
         self, trials: Sequence[Trial], part: Lesson, repeats: Sequence[IntArray]
     ) -> list[Trial]:
-        """The best of those that are too large, made to fit and tried on the same folds."""
+        """The best and the smallest of the too large, made to fit and tried on the same folds."""
         if self.max_bytes is None or self.hidden is not None:
             return []
-        large = [trial for trial in _furthest(trials) if not self._fits(trial.stacks[0])]
+        large = [trial for trial in trials if not self._fits(trial.stacks[0])]
         rounds = [(folds, fold) for folds in repeats for fold in range(int(folds.max()) + 1)]
         slot, found = self.slot.part(_SHRINKING), []
-        chosen = ranked(large, part)[:_SHRUNK] if large else []
+        chosen = ranked(_furthest(large), part)[:_SHRUNK] if large else []
+        # Where next to nothing fits, what is small already has the shortest way to go.
+        chosen += [trial for trial in sorted(large, key=_bytes)[:1] if trial not in chosen]
         for place, trial in enumerate(chosen):
             own = slot.part(1.0 / (len(chosen) - place))
             smaller = Trial.of(f"{trial.name}, shrunk", trial.candidate, part)
@@ -277,7 +279,7 @@ class _Course:
     ) -> tuple[Trial, list[Trial]]:
         """The way with the fewest mistakes that fits, and what it was chosen from."""
         fitting = [trial for trial in trials if self._fits(trial.stacks[0])]
-        smallest = min(trials, key=lambda trial: trial.bytes)
+        smallest = min(trials, key=_bytes)
         plain = ranked(_furthest(fitting or [smallest]), part)
         if len(pupil.stacks) < 2 or not self._fits(pupil.stacks[0]):
             return plain[0], plain
@@ -320,6 +322,10 @@ class _Course:
                 shrunk(stack, self.lesson, self._fits, seed=0, slot=self.slot) or chosen.stacks[0]
             )
         return stack
+
+
+def _bytes(trial: Trial) -> int:
+    return trial.bytes
 
 
 def _furthest(trials: Sequence[Trial]) -> list[Trial]:
