@@ -1,0 +1,339 @@
+"""What rows of raw columns can become within a radius: bins, and raw values of scaled numbers.
+
+A column is in one of its bins (:mod:`bdnn.encoding.bins`), which decides its bits. The cost of a
+bin is the length of the shortest move into it:
+
+    number          0 for its own bin, else the distance to the nearest double of the bin that
+                    exists: a cut itself from below, the largest double under it from above
+    whole, ranges   the distance to the nearest value of the bin that is admitted, infinite if none
+    truth, text     the price of a change, infinite where it stays what it is
+    missing         0 where a value may get lost; a gap stays a gap unless it may be any value
+
+Coordinates are the numbers of the bins, then the raw values of columns that are scaled numbers too.
+The latter are only told apart where the bin is known, so that both always fit together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdnn.encoding.bins import Bins, make_bins
+from bdnn.encoding.scaling import LARGEST_SCALED
+from bdnn.model import Model
+from bdnn.network.activation import BoolArray, FloatArray
+from bdnn.network.norms import SLACK, Norm, Units, length
+from bdnn.problem.reach import BinReach
+from bdnn.problem.regions import Regions
+from bdnn.robustness.domain import Domain
+from bdnn.robustness.perturbation import PerturbationSet
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnSet(PerturbationSet):
+    """Samples whose columns have bins, and what they may become.
+
+    ``lowest`` and ``highest`` are the ranges of raw values. Missing and unknown values of a column
+    without a number count as its bin alone.
+    """
+
+    bins: tuple[Bins, ...] = ()
+
+    @classmethod
+    def _around(
+        cls,
+        model: Model,
+        domain: Domain,
+        norm: Norm,
+        units: Units | tuple[float, ...],
+        X: FloatArray,
+        classes: NDArray[np.intp],
+        labels: NDArray[np.intp] | None,
+    ) -> ColumnSet:
+        # A member of a group is 0 or 1, which bins have to tell apart.
+        members = {j for group in domain.groups for j in group}
+        further = [(1.0,) if j in members else () for j in range(X.shape[1])]
+        bins = make_bins(model.encoder, further)
+        low = np.where(domain.integer, np.ceil(domain.lower), domain.lower)
+        high = np.where(domain.integer, np.floor(domain.upper), domain.upper)
+        given = np.where(np.isnan(X), np.clip(model.encoder.fills, low, high), X)
+        places = np.stack([own.of(X[:, j]) for j, own in enumerate(bins)], axis=1)
+        current = np.hstack([places, given[:, _numbered(model)]])
+        still, gaps = domain.fixed, np.isnan(X)
+        return cls(
+            model,
+            domain,
+            norm,
+            units,
+            X,
+            current,
+            current,
+            classes,
+            np.where(still, given, np.where(gaps, low, np.minimum(low, given))),
+            np.where(still, given, np.where(gaps, high, np.maximum(high, given))),
+            labels,
+            bins,
+        )
+
+    @cached_property
+    def numbered(self) -> NDArray[np.intp]:
+        """Columns of numbers that are inputs as scaled numbers too."""
+        return _numbered(self.model)
+
+    @property
+    def whole(self) -> BoolArray:
+        """Which coordinates are whole numbers: those of bins."""
+        return np.arange(self.current.shape[1]) < len(self.bins)
+
+    @cached_property
+    def nearest(self) -> tuple[FloatArray, ...]:
+        """Of every column: the raw value of every bin that is nearest, (n_samples, n_bins).
+
+        NaN for a missing value, and where a bin holds nothing that exists.
+        """
+        return tuple(self._nearest(j) for j in range(len(self.bins)))
+
+    def _nearest(self, j: int) -> FloatArray:
+        bins, x = self.bins[j], self.X[:, j, None]
+        own = bins.of(x[:, 0])[:, None] == np.arange(bins.n_bins)
+        if bins.is_listed:
+            return np.where(own, x, bins.first)
+        first, last = self.ends(j)
+        given = np.where(np.isnan(x), self.model.encoder.fills[j], x)
+        found = np.clip(given, first, last)
+        return np.where(own, x, np.where(first <= last, found, np.nan))
+
+    def ends(self, j: int) -> tuple[FloatArray, FloatArray]:
+        """Least and largest value that exists in every bin of a column of numbers."""
+        bins = self.bins[j]
+        first = np.maximum(bins.first, self.lowest[:, j, None])
+        last = np.minimum(bins.last, self.highest[:, j, None])
+        if self.domain.integer[j]:
+            return np.ceil(first), np.floor(last)
+        return first, last
+
+    @cached_property
+    def costs(self) -> tuple[FloatArray, ...]:
+        """Of every column: lower limits of what its bins cost, (n_samples, n_bins)."""
+        return tuple(self._costs(j) for j in range(len(self.bins)))
+
+    def _costs(self, j: int) -> FloatArray:
+        bins, domain, x = self.bins[j], self.domain, self.X[:, j]
+        gap, still = np.isnan(x)[:, None], bool(domain.fixed[j])
+        own = bins.of(x)[:, None] == np.arange(bins.n_bins)
+        known = 0.0 if domain.may_be_known[j] and not still else np.inf
+        if bins.is_listed:
+            price = np.full(bins.n_bins, domain.change[j])
+            if self.model.encoder.columns[j].kind == "category":
+                price[0] = price[0] if self.model.encoder.unknown == "none" else np.inf
+                known = np.where(np.isinf(price) & (bins.first < 0), np.inf, known)
+            costs = np.where(gap, known, price)
+        else:
+            found = self.nearest[j]
+            with np.errstate(invalid="ignore"):
+                moves = np.abs(found - x[:, None]) * self.weight[j] * (1 - SLACK)
+            exists = ~np.isnan(found)
+            costs = np.where(exists, np.where(gap, known, moves), np.inf)
+        costs = np.where(still, np.inf, costs)
+        lost = 0.0 if domain.may_be_missing[j] and not still else np.inf
+        costs[:, -1] = lost
+        return np.where(own, 0.0, costs)
+
+    def _raw_ends(self, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Least and largest raw value of every column with a number within radii."""
+        js = self.numbered
+        x, gaps = self.current[:, len(self.bins) :], np.isnan(self.X[:, js])
+        reach = radius[:, None] / self.weight[js] * (1 + SLACK)
+        wide = reach + SLACK * (np.abs(x) + reach)
+        low, high = x - wide, x + wide
+        whole = self.domain.integer[js]
+        low = np.where(whole, np.ceil(x - reach), low)
+        high = np.where(whole, np.floor(x + reach), high)
+        is_free = gaps & self.domain.may_be_known[js] & ~self.domain.fixed[js]
+        low = np.where(gaps, np.where(is_free, -np.inf, x), low)
+        high = np.where(gaps, np.where(is_free, np.inf, x), high)
+        low, high = np.maximum(low, self.lowest[:, js]), np.minimum(high, self.highest[:, js])
+        return np.minimum(low, x), np.maximum(high, x)
+
+    def box(self, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Smallest and largest coordinates within one radius per sample."""
+        low, high = self.current.copy(), self.current.copy()
+        for j, costs in enumerate(self.costs):
+            reach = (costs <= radius[:, None]) & np.isfinite(costs)
+            low[:, j] = reach.argmax(axis=1)
+            high[:, j] = reach.shape[1] - 1 - reach[:, ::-1].argmax(axis=1)
+        n = len(self.bins)
+        low[:, n:], high[:, n:] = self._raw_ends(radius)
+        return low, high
+
+    def inputs(self, coordinates: FloatArray) -> FloatArray:
+        """What the network sees at coordinates."""
+        n, encoder = len(self.bins), self.scaler
+        found = np.empty((len(coordinates), encoder.n_inputs))
+        for j, bins in enumerate(self.bins):
+            found[:, bins.inputs] = bins.patterns[coordinates[:, j].astype(np.intp)]
+        for dim, j in enumerate(self.numbered, start=n):
+            is_lost = coordinates[:, j] == self.bins[j].n_bins - 1
+            values = np.where(is_lost, encoder.fills[j], coordinates[:, dim])
+            for place in self._numbers_of(j):
+                found[:, place] = encoder.transform_feature(place, values)
+        return found
+
+    def _numbers_of(self, j: int) -> list[int]:
+        """Inputs that are the scaled number of a column."""
+        return [i for i, number in enumerate(self.scaler.numbers) if number.column == j]
+
+    def regions(self, radius: FloatArray) -> Regions:
+        """What the network may see within one radius per sample."""
+        low, high = self.box(radius)
+        bins = tuple(
+            BinReach.create(own.inputs, own.patterns, costs, radius)
+            for own, costs in zip(self.bins, self.costs, strict=True)
+            if own.inputs.size
+        )
+        return self._regions(low, high, radius, bins, self._points(radius))
+
+    def parts(self, low: FloatArray, high: FloatArray, radius: float) -> Regions:
+        """What the network may see in boxes of coordinates around a single sample."""
+        reach = np.full(len(low), radius)
+        bins = []
+        for j, (own, costs) in enumerate(zip(self.bins, self.costs, strict=True)):
+            if own.inputs.size:
+                place = np.arange(own.n_bins)
+                inside = (place >= low[:, j, None]) & (place <= high[:, j, None])
+                own_costs = np.where(inside, costs, np.inf)
+                bins.append(BinReach.create(own.inputs, own.patterns, own_costs, reach))
+        return self._regions(low, high, reach, tuple(bins), None)
+
+    def _regions(
+        self,
+        low: FloatArray,
+        high: FloatArray,
+        radius: FloatArray,
+        bins: tuple[BinReach, ...],
+        points: FloatArray | None,
+    ) -> Regions:
+        """Put bins and ranges of numbers together; coordinates are those of samples or boxes."""
+        encoder, n = self.scaler, len(self.bins)
+        least = np.zeros((len(low), encoder.n_inputs))
+        most = np.zeros_like(least)
+        centre = np.zeros_like(least)
+        for column in bins:
+            least[:, column.inputs], most[:, column.inputs] = column.ends
+        for dim, j in enumerate(self.numbered, start=n):
+            last = self.bins[j].n_bins - 1
+            is_lost, may_be_lost = low[:, j] == last, high[:, j] == last
+            a, b = low[:, dim], high[:, dim]
+            if points is None:  # boxes of one sample: their bins say what values they hold
+                first, final = self.ends(j)
+                a = np.maximum(a, first[0][low[:, j].astype(np.intp)])
+                top = np.minimum(high[:, j], last - 1).astype(np.intp)
+                b = np.minimum(b, final[0][top])
+            fill = encoder.fills[j]
+            a = np.where(is_lost, fill, np.where(may_be_lost, np.fmin(a, fill), a))
+            b = np.where(is_lost, fill, np.where(may_be_lost, np.fmax(b, fill), b))
+            for place in self._numbers_of(j):
+                ends = [encoder.transform_feature(place, end) for end in (a, b)]
+                least[:, place], most[:, place] = np.minimum(*ends), np.maximum(*ends)
+                number, x = encoder.numbers[place], self.current[:, dim]
+                with np.errstate(over="ignore"):
+                    scaled = (x - number.shift) * number.factor
+                centre[:, place] = np.clip(scaled, -LARGEST_SCALED, LARGEST_SCALED)
+        step = encoder.step if encoder.numbers else 1.0
+        unit = self.unit[encoder.column_of]
+        jumps = (self.domain.may_be_missing | self.domain.may_be_known)[self.numbered]
+        return Regions(
+            least, most, centre, radius, self.norm, unit, step, points, bins, not jumps.any()
+        )
+
+    def _points(self, radius: FloatArray) -> FloatArray:
+        """Raw values in the unit of radii; texts and missing values are too far apart to meet."""
+        far = 4.0 * (1.0 + np.max(radius, initial=0.0, where=np.isfinite(radius)))
+        listed = np.array([bins.is_listed for bins in self.bins])
+        values = np.where(self.domain.fixed | listed, self.X * far, self.X * self.weight)
+        return np.where(
+            np.isnan(self.X), -far * (2.0 + np.nanmax(np.abs(values), initial=0.0)), values
+        )
+
+    def is_possible(self, low: FloatArray, high: FloatArray) -> BoolArray:
+        """Tell which boxes of coordinates hold a point with exactly one 1 in every group."""
+        possible = np.ones(len(low), dtype=bool)
+        for group in self.domain.groups:
+            # A bin from 1 on holds the value 1, those below it the value 0.
+            ones = [[self.bins[j].first[:-1] >= 1.0] for j in group]
+            ends = [
+                [
+                    held[0][np.minimum(side[:, j], len(held[0]) - 1).astype(np.intp)]
+                    for side in (low, high)
+                ]
+                for j, held in zip(group, ones, strict=True)
+            ]
+            least, most = (sum(pair[side].astype(int) for pair in ends) for side in (0, 1))
+            possible &= (least <= 1) & (most >= 1)
+        return possible
+
+    def moves(self, coordinates: FloatArray) -> FloatArray:
+        """Lower limits of how far every column has to move, one sample's or row by row."""
+        moves = np.empty((len(coordinates), len(self.bins)))
+        lines = np.arange(len(coordinates)) if len(self.X) > 1 else np.zeros(len(coordinates), int)
+        for j, costs in enumerate(self.costs):
+            moves[:, j] = costs[lines, coordinates[:, j].astype(np.intp)]
+        for dim, j in enumerate(self.numbered, start=len(self.bins)):
+            away = np.abs(coordinates[:, dim] - self.X[lines, j]) * self.weight[j] * (1 - SLACK)
+            is_lost = coordinates[:, j] == self.bins[j].n_bins - 1
+            moves[:, j] = np.where(
+                is_lost | np.isnan(away), moves[:, j], np.maximum(moves[:, j], away)
+            )
+        return moves
+
+    def measured(self, X: FloatArray) -> FloatArray:
+        """Upper limits of how far raw inputs are from the samples, infinite out of reach."""
+        domain, gaps, lost = self.domain, np.isnan(self.X), np.isnan(X)
+        listed = np.array([bins.is_listed for bins in self.bins])
+        with np.errstate(invalid="ignore"):
+            moves = np.abs(X - self.X) * self.weight
+        moves = np.where(listed, np.where(X == self.X, 0.0, domain.change), moves)
+        moves = np.where(lost, np.where(domain.may_be_missing, 0.0, np.inf), moves)
+        moves = np.where(gaps, np.where(domain.may_be_known, 0.0, np.inf), moves)
+        is_moved = ~((X == self.X) | (lost & gaps))
+        moves = np.where(is_moved, np.where(domain.fixed, np.inf, moves), 0.0)
+        return length(self.norm, moves) * (1 + SLACK)
+
+    def admitted(self, X: FloatArray) -> FloatArray:
+        """The nearest raw inputs that exist; a group that would lose its one 1 is left as it is."""
+        domain, gaps, lost = self.domain, np.isnan(self.X), np.isnan(X)
+        listed = np.array([bins.is_listed for bins in self.bins])
+        moved = np.clip(np.where(domain.integer, np.rint(X), X), self.lowest, self.highest)
+        moved = np.where(listed, X, moved)
+        stays = domain.fixed | (lost & ~gaps & ~domain.may_be_missing)
+        stays = stays | (gaps & ~lost & ~domain.may_be_known)
+        moved = np.where(stays, self.X, moved)
+        return self._with_groups(moved)
+
+    def raw(self, coordinates: FloatArray) -> FloatArray:
+        """Raw inputs with these coordinates, nearest to the samples, one's or row by row."""
+        found = np.empty((len(coordinates), len(self.bins)))
+        lines = np.arange(len(coordinates)) if len(self.X) > 1 else np.zeros(len(coordinates), int)
+        for j, nearest in enumerate(self.nearest):
+            found[:, j] = nearest[lines, coordinates[:, j].astype(np.intp)]
+        for dim, j in enumerate(self.numbered, start=len(self.bins)):
+            is_lost = coordinates[:, j] == self.bins[j].n_bins - 1
+            found[:, j] = np.where(is_lost, np.nan, coordinates[:, dim])
+        return found
+
+    def rows(self, chosen: Any) -> ColumnSet:
+        """Some of the samples with what surrounds them."""
+        found = super().rows(chosen)
+        assert isinstance(found, ColumnSet)
+        return found
+
+
+def _numbered(model: Model) -> NDArray[np.intp]:
+    """Columns of numbers that are scaled inputs, in their order."""
+    encoder = model.encoder
+    columns = {n.column for n in encoder.numbers if encoder.columns[n.column].kind == "number"}
+    return np.array(sorted(columns), dtype=np.intp)
