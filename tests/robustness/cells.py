@@ -29,7 +29,9 @@ def random_encoder(rng, n_columns, *, numbers):
         missing = str(rng.choice(["bit", "fill", "none"]))
         factor = float(rng.uniform(0.3, 2.0))
         if kind == "number":
-            columns.append(Column(f"c{j}", "number", (), float(rng.integers(0, 6)), missing, factor))
+            columns.append(
+                Column(f"c{j}", "number", (), float(rng.integers(0, 6)), missing, factor)
+            )
             cuts = np.unique(rng.choice(np.arange(0, 24) / 4, rng.integers(1, 4)))
             bits += [Bit(j, "ge", float(cut)) for cut in cuts]
             if numbers and rng.random() < 0.6:
@@ -152,6 +154,7 @@ def _edges(encoder, j, low, high, own):
             edges |= {bit.value, math.nextafter(bit.value, -math.inf)}
     for i, number in enumerate(encoder.numbers):
         if number.column == j and encoder.step:
+
             def seen(value, i=i):
                 return float(encoder.transform_feature(i, np.array([value]))[0])
 

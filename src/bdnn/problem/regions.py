@@ -99,6 +99,11 @@ class Regions:
         """Tell in which regions a network certainly predicts the given class."""
         return IntervalPass(network, self.step).is_certain(self.low, self.high, classes, self.sums)
 
+    def free_units(self, network: Network) -> BoolArray:
+        """Tell which first-layer units can take several values in regions."""
+        W = network.weights[0]
+        return IntervalPass(network, self.step).free_units(self.low, self.high, self.sums(W))
+
     def subset(self, lines: IndexArray) -> Regions:
         """Some of the regions."""
         parts = {name: getattr(self, name)[lines] for name in ("low", "high", "centre", "radius")}

@@ -86,8 +86,8 @@ class ColumnSet(PerturbationSet):
 
     @property
     def whole(self) -> BoolArray:
-        """Which coordinates are whole numbers: those of bins."""
-        return np.arange(self.current.shape[1]) < len(self.bins)
+        """Which coordinates are whole numbers: those of bins, and of columns of whole numbers."""
+        return np.append(np.ones(len(self.bins), dtype=bool), self.domain.integer[self.numbered])
 
     @cached_property
     def nearest(self) -> tuple[FloatArray, ...]:
@@ -170,6 +170,111 @@ class ColumnSet(PerturbationSet):
         low[:, n:], high[:, n:] = self._raw_ends(radius)
         return low, high
 
+    def _reached(self, j: int, low: FloatArray, high: FloatArray, radius: float) -> BoolArray:
+        """Tell which bins of a column boxes around a single sample hold."""
+        place = np.arange(self.bins[j].n_bins)
+        inside = (place >= low[:, j, None]) & (place <= high[:, j, None])
+        return np.asarray(inside & (self.costs[j] <= radius) & np.isfinite(self.costs[j]))
+
+    def tightened(
+        self, low: FloatArray, high: FloatArray, radius: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Boxes around a single sample as far as they lie within a radius, upside down if not."""
+        low, high, n = low.copy(), high.copy(), len(self.bins)
+        for j in range(n):
+            reach = self._reached(j, low, high, radius)
+            last = reach.shape[1] - 1
+            low[:, j] = np.where(reach.any(axis=1), reach.argmax(axis=1), last + 1)
+            high[:, j] = np.where(reach.any(axis=1), last - reach[:, ::-1].argmax(axis=1), -1)
+        least, most = self._raw_ends(np.array([radius]))
+        low[:, n:], high[:, n:] = np.maximum(low[:, n:], least), np.minimum(high[:, n:], most)
+        for dim, j in enumerate(self.numbered, start=n):
+            # The bins say what raw values there are; where it is missing these mean nothing.
+            last = self.bins[j].n_bins - 1
+            first, final = (end[0] for end in self.ends(j))
+            bottom = np.clip(low[:, j], 0, last - 1).astype(np.intp)
+            top = np.clip(high[:, j], 0, last - 1).astype(np.intp)
+            is_lost = low[:, j] == last
+            low[:, dim] = np.where(is_lost, 0.0, np.maximum(low[:, dim], first[bottom]))
+            high[:, dim] = np.where(is_lost, 0.0, np.minimum(high[:, dim], final[top]))
+            # Only what may be missing is left of a column whose values are out of reach.
+            is_lost = (high[:, j] == last) & (low[:, dim] > high[:, dim])
+            low[:, j] = np.where(is_lost, last, low[:, j])
+            low[:, dim] = np.where(is_lost, 0.0, low[:, dim])
+            high[:, dim] = np.where(is_lost, 0.0, high[:, dim])
+        return low, high
+
+    def nearest_points(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """The point of every box that is nearest to a single sample."""
+        found, n = np.clip(self.current, low, high), len(self.bins)
+        for j, costs in enumerate(self.costs):
+            inside = self._reached(j, low, high, np.inf)
+            found[:, j] = np.where(inside, costs, np.inf).argmin(axis=1)
+        for dim, j in enumerate(self.numbered, start=n):
+            first, last = (end[0] for end in self.ends(j))
+            own = np.minimum(found[:, j], len(first) - 2).astype(np.intp)
+            least, most = np.maximum(low[:, dim], first[own]), np.minimum(high[:, dim], last[own])
+            found[:, dim] = np.clip(self.current[0, dim], least, np.maximum(least, most))
+        return found
+
+    def is_point(self, low: FloatArray, high: FloatArray) -> BoolArray:
+        """Tell which boxes are a single point to the network."""
+        n = len(self.bins)
+        same = (low[:, :n] == high[:, :n]).all(axis=1)
+        return np.asarray(same & (self._widths(low, high) == 0).all(axis=1))
+
+    def _widths(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """How wide the scaled numbers of boxes are, as far as their bins are known."""
+        n = len(self.bins)
+        widths = np.zeros((len(low), len(self.numbered)))
+        for k, j in enumerate(self.numbered):
+            is_known = (low[:, j] == high[:, j]) & (low[:, j] < self.bins[j].n_bins - 1)
+            for place in self._numbers_of(j):
+                ends = (self.scaler.transform_feature(place, x[:, n + k]) for x in (low, high))
+                widths[:, k] = np.where(is_known, np.abs(np.subtract(*ends)), 0.0)
+        return widths
+
+    def halves(
+        self, number: NDArray[np.intp], low: FloatArray, high: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Where to halve ranges of coordinates: the last value of one half, the first of the other.
+
+        Raw values on a grid are halved at the edge between two grid points.
+        """
+        cut, after = super().halves(number, low, high)
+        for dim, j in enumerate(self.numbered, start=len(self.bins)):
+            own = (number == dim) & ~self.domain.integer[j]
+            if own.any():
+                cut[own] = self._edge(self._numbers_of(j)[0], low[own], high[own])
+                after[own] = np.nextafter(cut[own], np.inf)
+        return cut, after
+
+    def _edge(self, place: int, low: FloatArray, high: FloatArray) -> FloatArray:
+        """The last raw value that is scaled to no more than the middle of a range."""
+        encoder = self.scaler
+        if not encoder.step:
+            return low + 0.5 * (high - low)
+        ends = [encoder.transform_feature(place, x) / encoder.step for x in (low, high)]
+        middle = np.floor(0.5 * (ends[0] + ends[1])) * encoder.step
+        while True:
+            tried = low + 0.5 * (high - low)
+            is_open = (low < tried) & (tried < high)
+            if not is_open.any():
+                return low
+            is_below = encoder.transform_feature(place, tried) <= middle
+            low = np.where(is_open & is_below, tried, low)
+            high = np.where(is_open & ~is_below, tried, high)
+
+    def by_coordinate(self, values: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+        """What inputs count for, as what coordinates of boxes do; -1 for one without width."""
+        found, n, column_of = np.zeros_like(low), len(self.bins), self.scaler.column_of
+        np.add.at(found.T, column_of, values.T)
+        for k, j in enumerate(self.numbered):
+            for place in self._numbers_of(j):
+                found[:, n + k] += values[:, place]
+        wide = np.hstack([high[:, :n] > low[:, :n], self._widths(low, high) > 0])
+        return np.where(wide, found + 1e-300, -1.0)
+
     def inputs(self, coordinates: FloatArray) -> FloatArray:
         """What the network sees at coordinates."""
         n, encoder = len(self.bins), self.scaler
@@ -199,14 +304,11 @@ class ColumnSet(PerturbationSet):
 
     def parts(self, low: FloatArray, high: FloatArray, radius: float) -> Regions:
         """What the network may see in boxes of coordinates around a single sample."""
-        reach = np.full(len(low), radius)
-        bins = []
-        for j, (own, costs) in enumerate(zip(self.bins, self.costs, strict=True)):
+        reach, bins = np.full(len(low), radius), []
+        for j, own in enumerate(self.bins):
             if own.inputs.size:
-                place = np.arange(own.n_bins)
-                inside = (place >= low[:, j, None]) & (place <= high[:, j, None])
-                own_costs = np.where(inside, costs, np.inf)
-                bins.append(BinReach.create(own.inputs, own.patterns, own_costs, reach))
+                costs = np.where(self._reached(j, low, high, radius), self.costs[j], np.inf)
+                bins.append(BinReach.create(own.inputs, own.patterns, costs, reach))
         return self._regions(low, high, reach, tuple(bins), None)
 
     def _regions(
@@ -228,11 +330,6 @@ class ColumnSet(PerturbationSet):
             last = self.bins[j].n_bins - 1
             is_lost, may_be_lost = low[:, j] == last, high[:, j] == last
             a, b = low[:, dim], high[:, dim]
-            if points is None:  # boxes of one sample: their bins say what values they hold
-                first, final = self.ends(j)
-                a = np.maximum(a, first[0][low[:, j].astype(np.intp)])
-                top = np.minimum(high[:, j], last - 1).astype(np.intp)
-                b = np.minimum(b, final[0][top])
             fill = encoder.fills[j]
             a = np.where(is_lost, fill, np.where(may_be_lost, np.fmin(a, fill), a))
             b = np.where(is_lost, fill, np.where(may_be_lost, np.fmax(b, fill), b))
@@ -308,7 +405,10 @@ class ColumnSet(PerturbationSet):
         domain, gaps, lost = self.domain, np.isnan(self.X), np.isnan(X)
         listed = np.array([bins.is_listed for bins in self.bins])
         moved = np.clip(np.where(domain.integer, np.rint(X), X), self.lowest, self.highest)
-        moved = np.where(listed, X, moved)
+        codes = [
+            np.clip(np.rint(X[:, j]), b.first[0], b.first[-2]) for j, b in enumerate(self.bins)
+        ]
+        moved = np.where(listed, np.stack(codes, axis=1), moved)
         stays = domain.fixed | (lost & ~gaps & ~domain.may_be_missing)
         stays = stays | (gaps & ~lost & ~domain.may_be_known)
         moved = np.where(stays, self.X, moved)

@@ -213,6 +213,37 @@ class PerturbationSet:
         high = np.maximum(np.minimum(high, self.highest), self.current)
         return low, high
 
+    def tightened(
+        self, low: FloatArray, high: FloatArray, radius: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Boxes around a single sample as far as they lie within a radius, upside down if not."""
+        least, most = self.box(np.array([radius]))
+        return np.maximum(low, least), np.minimum(high, most)
+
+    def nearest_points(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """The point of every box that is nearest to a single sample."""
+        return np.clip(self.current, low, high)
+
+    def is_point(self, low: FloatArray, high: FloatArray) -> BoolArray:
+        """Tell which boxes are a single point to the network."""
+        return np.asarray((low == high).all(axis=1))
+
+    def halves(
+        self, number: NDArray[np.intp], low: FloatArray, high: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Where to halve ranges of coordinates: the last value of one half, the first of the other.
+
+        The coordinates are given by their numbers.
+        """
+        whole, middle = self.whole[number], 0.5 * (low + high)
+        cut = np.where(whole, np.floor(middle), middle)
+        return cut, np.where(whole, cut + 1, cut)
+
+    def by_coordinate(self, values: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+        """What inputs count for, as what coordinates of boxes do; -1 for one without width."""
+        # A feature that no unit sees is the last choice.
+        return np.where(high > low, values + 1e-300, -1.0)
+
     def inputs(self, coordinates: FloatArray) -> FloatArray:
         """What the network sees at coordinates."""
         values = coordinates * (self.scaler.step or 1.0)
@@ -234,8 +265,8 @@ class PerturbationSet:
     def parts(self, low: FloatArray, high: FloatArray, radius: float) -> Regions:
         """What the network may see in boxes of coordinates around a single sample."""
         a, b = self.input_box(low, high)
-        reach = np.full(len(low), radius)
-        return Regions(a, b, a, reach, "linf", self.unit, self.scaler.step)
+        centre, reach = np.broadcast_to(self.centre, a.shape), np.full(len(low), radius)
+        return Regions(a, b, centre, reach, self.norm, self.unit, self.scaler.step)
 
     def is_possible(self, low: FloatArray, high: FloatArray) -> BoolArray:
         """Tell which boxes of coordinates hold a point with exactly one 1 in every group."""
