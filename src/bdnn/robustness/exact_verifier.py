@@ -20,6 +20,8 @@ from bdnn.network.activation import FloatArray
 from bdnn.robustness.adversary import Adversary
 from bdnn.robustness.attacks import CounterExamples, pulled_back
 from bdnn.robustness.branching import Branching
+from bdnn.robustness.columns import ColumnSet
+from bdnn.robustness.enumeration import nearest_cell
 from bdnn.robustness.perturbation import PerturbationSet
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.cpsat import CpSat
@@ -53,8 +55,8 @@ def beyond(radius: Size) -> Size:
 class Answer:
     """No counter-example of a sample is nearer than ``lower``, and one is at ``upper``.
 
-    The origin of the lower limit is ``bound``, ``boxes`` or ``solver``; the proof holds the
-    halvings of boxes where these are short enough to be kept.
+    The origin of the lower limit is ``bound``, ``boxes``, ``cells`` or ``solver``; the proof holds
+    the halvings of boxes where these are short enough to be kept.
     """
 
     lower: float
@@ -102,6 +104,8 @@ class ExactVerifier:
         """Find out by few boxes, programs, and at last many boxes; or by one of them alone."""
         if method != "program":
             self._by_boxes(_FEW_BOXES if method == "auto" else None)
+        if method == "auto" and not self._is_over:
+            self._by_cells()
         if method != "boxes" and not self._is_over:
             if self.engine is None:
                 decides = Adversary.build(self.around, self._farthest).is_integer
@@ -120,10 +124,31 @@ class ExactVerifier:
             if search.counter_example is not None:
                 self.answer = self.answer.lowered(search.upper, search.counter_example)
             self.answer = self.answer.raised(search.lower, "boxes", search.proof())
+            if search.is_complete and search.counter_example is None:
+                self._rule_out(look, "boxes", search.proof())
             if not search.is_complete or search.counter_example is not None:
                 break
             if math.isfinite(self._end) or look >= _LAST_RADIUS:
                 break
+
+    def _by_cells(self) -> None:
+        """Try all cells of columns that have bins, where they are few."""
+        if not isinstance(self.around, ColumnSet):
+            return
+        look = self._end if math.isfinite(self._end) else _LAST_RADIUS
+        found = nearest_cell(self.around, look)
+        if found is not None:
+            lower, upper, counter_example = found
+            if counter_example is not None:
+                self.answer = self.answer.lowered(upper, counter_example)
+            self.answer = self.answer.raised(lower, "cells")
+            if counter_example is None:
+                self._rule_out(look, "cells")
+
+    def _rule_out(self, look: float, origin: str, proof: Any = None) -> None:
+        """Where nothing is found within a radius beyond which nothing is, there is nothing."""
+        if look >= self.around.farthest:
+            self.answer = self.answer.raised(math.inf, origin, proof)
 
     def _by_decisions(self) -> None:
         """Bisect the radius."""

@@ -197,6 +197,11 @@ class PerturbationSet:
             return factor if self.units == "scaled" else np.ones_like(factor)
         return np.array([1.0 / reach if reach else 1.0 for reach in self.units])
 
+    @property
+    def farthest(self) -> float:
+        """A length within which all is that a single sample can become."""
+        return np.inf
+
     def box(self, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest coordinates within one radius per sample."""
         reach = radius[:, None] * self.unit

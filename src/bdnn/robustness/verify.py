@@ -162,7 +162,6 @@ def verify(
         )
     if n_jobs == 0:
         raise ModelError("n_jobs must be 1 or more, or -1 for all cores, got 0: give one of these.")
-    around.model.require_plain("verification")
     engine = None if solver == "auto" else get_solver(solver)
     if engine is not None:
         engine.check_available()
