@@ -96,7 +96,11 @@ class Guarantee:
         still = [
             bool(domain.fixed[j])
             or not self.weight[j]
-            or (column.kind != "number" and math.isinf(domain.change[j]))
+            or (
+                column.kind != "number"
+                and math.isinf(domain.change[j])
+                and not (domain.may_be_missing[j] or domain.may_be_known[j])
+            )
             for j, column in enumerate(self.encoder.columns)
         ]
         self.domain = replace(domain, fixed=still)

@@ -461,6 +461,7 @@ class ColumnSet(PerturbationSet):
         moved = np.where(listed, np.stack(codes, axis=1), moved)
         stays = domain.fixed | (lost & ~gaps & ~domain.may_be_missing)
         stays = stays | (gaps & ~lost & ~domain.may_be_known)
+        stays = stays | (listed & np.isinf(domain.change) & ~gaps & ~lost)
         moved = np.where(stays, self.X, moved)
         return self._with_groups(moved)
 

@@ -111,7 +111,8 @@ class PerturbationSet:
         _check_changes(encoder, domain, listed)
         classes = model.outcomes(X)
         labels = None if y is None else model.codes(y, len(X))
-        domain = replace(domain, fixed=domain.fixed | (listed & np.isinf(domain.change)))
+        kept = np.isinf(domain.change) & ~domain.may_be_missing & ~domain.may_be_known
+        domain = replace(domain, fixed=domain.fixed | (listed & kept))
         jumps = (listed & ~domain.fixed) | domain.may_be_missing | domain.may_be_known
         kind = cls if encoder.is_plain and not jumps.any() else ColumnSet
         return kind._around(model, domain, check_norm(norm), measure, X, classes, labels)
