@@ -126,12 +126,12 @@ class ColumnSet(PerturbationSet):
         bins, domain, x = self.bins[j], self.domain, self.X[:, j]
         gap, still = np.isnan(x)[:, None], bool(domain.fixed[j])
         own = bins.of(x)[:, None] == np.arange(bins.n_bins)
-        known = 0.0 if domain.may_be_known[j] and not still else np.inf
+        known = np.full(bins.n_bins, 0.0 if domain.may_be_known[j] and not still else np.inf)
         if bins.is_listed:
             price = np.full(bins.n_bins, domain.change[j])
             if self.model.encoder.columns[j].kind == "category":
                 price[0] = price[0] if self.model.encoder.unknown == "none" else np.inf
-                known = np.where(np.isinf(price) & (bins.first < 0), np.inf, known)
+                known[0] = known[0] if self.model.encoder.unknown == "none" else np.inf
             costs = np.where(gap, known, price)
         else:
             found = self.nearest[j]

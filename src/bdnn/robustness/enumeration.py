@@ -20,8 +20,8 @@ def nearest_cell(around: ColumnSet, radius: float) -> tuple[float, float, FloatA
     reach = [np.flatnonzero((costs[0] <= radius) & np.isfinite(costs[0])) for costs in around.costs]
     if around.numbered.size or math.prod(map(len, reach)) > _MOST_CELLS:
         return None
-    cells = np.stack(np.meshgrid(*reach, indexing="ij"), axis=-1).reshape(-1, len(reach))
-    cells = cells.astype(float)
+    grid = np.meshgrid(*(bins.astype(float) for bins in reach), indexing="ij")
+    cells: FloatArray = np.stack(grid, axis=-1).reshape(-1, len(reach))
     cells = cells[around.is_possible(cells, cells)]
     cells = cells[around.network.predict(around.inputs(cells)) != around.classes[0]]
     lengths = around.lengths(cells)

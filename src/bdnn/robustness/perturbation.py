@@ -354,7 +354,8 @@ def _parse_units(units: Any, names: Sequence[str]) -> Units | tuple[float, ...]:
         return check_units(units)
     if not isinstance(units, Mapping):
         units = dict(enumerate(units)) if isinstance(units, Sequence) else {None: units}
-    known = {**{j: j for j in range(len(names))}, **{name: j for j, name in enumerate(names)}}
+    known: dict[Any, int] = {name: j for j, name in enumerate(names)}
+    known |= {j: j for j in range(len(names))}
     found = [0.0] * len(names)
     for column, reach in units.items():
         if column not in known:
