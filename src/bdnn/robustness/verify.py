@@ -30,6 +30,7 @@ from bdnn.robustness.certificate import Certificate
 from bdnn.robustness.certify import guaranteed_radii, is_guaranteed
 from bdnn.robustness.exact_verifier import TOLERANCE, Answer, ExactVerifier, beyond
 from bdnn.robustness.perturbation import PerturbationSet
+from bdnn.robustness.words import RowAtRisk, rows_at_risk, sentence
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
 
@@ -38,7 +39,7 @@ Method = Literal["auto", "boxes", "program"]
 _ATTACKED_AT_ONCE = 128
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Verification:
     """What is known about the nearest counter-example of every sample.
 
@@ -99,6 +100,28 @@ class Verification:
             )
         sure, possible = correct & (self.lower > level), correct & (self.upper > level)
         return float(sure.mean()), float(possible.mean())
+
+    @property
+    def sentence(self) -> str:
+        """How many rows keep their class, and how many do not, in words."""
+        look = self.radius
+        if np.isinf(look).any():
+            found = np.isfinite(self.upper)
+            nearest = f", the nearest {self.upper.min():.4g} away" if found.any() else ""
+            return (
+                f"The class of {int(found.sum())} of {len(look)} rows can be changed{nearest}; "
+                f"{int((self.status == 'open').sum())} rows are open."
+            )
+        kept, broken = int((self.lower > look).sum()), int((self.upper <= look).sum())
+        return sentence(self.around, kept, broken, look)
+
+    def at_risk(self, most: int = 5) -> list[RowAtRisk]:
+        """The rows with the nearest counter-examples, which are told in raw units."""
+        X = np.where(np.isfinite(self.upper)[:, None], self.counter_examples, self.around.X)
+        return rows_at_risk(self.around, self.lower, X, self.upper, most)
+
+    def __repr__(self) -> str:
+        return f"<Verification: {self.sentence}>"
 
     def certificates(self, sample: int) -> list[Certificate]:
         """Statements about one sample that can be checked without a solver.
