@@ -21,6 +21,7 @@ from bdnn.robustness.adversary import Adversary
 from bdnn.robustness.attacks import CounterExamples, pulled_back
 from bdnn.robustness.branching import Branching
 from bdnn.robustness.columns import ColumnSet
+from bdnn.robustness.compiled_branching import CompiledBranching
 from bdnn.robustness.enumeration import nearest_cell
 from bdnn.robustness.perturbation import PerturbationSet
 from bdnn.solvers.base import AbstractSolver
@@ -32,7 +33,7 @@ from bdnn.solvers.result import Limits, SolveResult, Termination
 TOLERANCE = 2e-5
 # So much farther than the radius one has to look to be sure of it all the same.
 _BEYOND = 1e-6
-_FEW_BOXES, _MANY_BOXES = 400, 20_000
+_FEW_BOXES, _MANY_BOXES, _MILLIONS = 400, 20_000, 4_000_000
 # Where no attack succeeds and no radius is given, how far to look.
 _FIRST_RADIUS, _LAST_RADIUS = 1.0, 64.0
 # Radii grow by this until there is a counter-example, and are halved until it is as near as this.
@@ -111,6 +112,9 @@ class ExactVerifier:
                 decides = Adversary.build(self.around, self._farthest).is_integer
             else:
                 decides = self.engine.name == CpSat.name
+            if method == "auto" and not decides and self._is_compiled:
+                # Of real numbers a program takes longer than millions of compiled boxes.
+                self._by_boxes(_MILLIONS)
             (self._by_decisions if decides else self._by_minimising)()
         if method == "auto":
             self._by_boxes(_MANY_BOXES)
@@ -119,7 +123,9 @@ class ExactVerifier:
     def _by_boxes(self, boxes: int | None) -> None:
         while not self._is_over:
             look = self._farthest
-            search = Branching(self.around, look)
+            is_few = boxes is not None and boxes <= _FEW_BOXES
+            kind = CompiledBranching if self._is_compiled and not is_few else Branching
+            search = kind(self.around, look)
             search.run(seconds=self._remaining, boxes=boxes)
             if search.counter_example is not None:
                 self.answer = self.answer.lowered(search.upper, search.counter_example)
@@ -250,6 +256,10 @@ class ExactVerifier:
         if outcome.termination is Termination.INTERRUPTED:
             raise KeyboardInterrupt
         return outcome
+
+    @property
+    def _is_compiled(self) -> bool:
+        return CompiledBranching.is_ready() and CompiledBranching.suits(self.around)
 
     @property
     def _end(self) -> float:

@@ -96,7 +96,7 @@ def rows_at_risk(
 def _moving(around: PerturbationSet) -> list[tuple[str, float]]:
     """Columns that may move, and the length of each."""
     pairs = zip(around.model.feature_names, around.units, strict=True)
-    return [(name, float(reach)) for name, reach in pairs if reach]
+    return [(name, reach) for name, reach in pairs if isinstance(reach, float) and reach]
 
 
 def _cell(cell: float | str) -> float | str | None:
