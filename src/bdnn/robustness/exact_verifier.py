@@ -112,8 +112,10 @@ class ExactVerifier:
                 decides = Adversary.build(self.around, self._farthest).is_integer
             else:
                 decides = self.engine.name == CpSat.name
-            if method == "auto" and not decides and self._is_compiled:
-                # Of real numbers a program takes longer than millions of compiled boxes.
+            is_box = self.around.norm == "linf"
+            if method == "auto" and is_box and not decides and self._is_compiled:
+                # Where the ball is a box, millions of compiled ones take less time than a program
+                # of real numbers.
                 self._by_boxes(_MILLIONS)
             (self._by_decisions if decides else self._by_minimising)()
         if method == "auto":
