@@ -38,6 +38,7 @@ _FEW_BOXES, _MANY_BOXES, _MILLIONS = 400, 20_000, 4_000_000
 _FIRST_RADIUS, _LAST_RADIUS = 1.0, 64.0
 # Radii grow by this until there is a counter-example, and are halved until it is as near as this.
 _GROWTH, _NEAR = 1.5, 0.15
+_BOX_GROWTH = 1.1
 # How little nearer than the nearest one known the last question is asked.
 _MARGINS = (1e-8, 1e-6, 0.5 * TOLERANCE)
 # What a solver's bound may be too large by, in its tolerances.
@@ -115,16 +116,18 @@ class ExactVerifier:
             is_box = self.around.norm == "linf"
             if method == "auto" and is_box and not decides and self._is_compiled:
                 # Where the ball is a box, millions of compiled ones take less time than a program
-                # of real numbers.
-                self._by_boxes(_MILLIONS)
+                # of real numbers, and the fewer the less there is beyond the nearest one.
+                self._by_boxes(_MILLIONS, _BOX_GROWTH)
             (self._by_decisions if decides else self._by_minimising)()
         if method == "auto":
             self._by_boxes(_MANY_BOXES)
         return self.answer
 
-    def _by_boxes(self, boxes: int | None) -> None:
+    def _by_boxes(self, boxes: int | None, growth: float = math.inf) -> None:
         while not self._is_over:
-            look = self._farthest
+            look = farthest = self._farthest
+            if math.isfinite(growth):
+                look = min(farthest, max(growth * self.answer.lower, farthest / 16))
             is_few = boxes is not None and boxes <= _FEW_BOXES
             kind = CompiledBranching if self._is_compiled and not is_few else Branching
             search = kind(self.around, look)
@@ -136,7 +139,7 @@ class ExactVerifier:
                 self._rule_out(look, "boxes", search.proof())
             if not search.is_complete or search.counter_example is not None:
                 break
-            if math.isfinite(self._end) or look >= _LAST_RADIUS:
+            if look >= farthest and (math.isfinite(self._end) or look >= _LAST_RADIUS):
                 break
 
     def _by_cells(self) -> None:
