@@ -61,11 +61,10 @@ class IntervalPass:
             certain[rows] = self._beats_others(int(label), low, high, bounds, step)[rows]
         return certain
 
-    def free_units(self, low: FloatArray, high: FloatArray) -> BoolArray:
-        """Tell which first-layer units can take several values in boxes of inputs."""
-        W = self.network.weights[0]
-        error = rounding(W, low, high, self.step)
-        least, most = self._values(0, *sum_bounds(W, low, high), error)
+    def free_units(self, low: FloatArray, high: FloatArray, sums: Bounds) -> BoolArray:
+        """Tell which first-layer units can take several values, given bounds of their sums."""
+        error = rounding(self.network.weights[0], low, high, self.step)
+        least, most = self._values(0, *sums, error)
         return least < most
 
     def _values(self, k: int, lower: FloatArray, upper: FloatArray, error: FloatArray) -> Bounds:
