@@ -299,7 +299,7 @@ def _targets(problem: Problem[Any]) -> Targets:
         values=np.ascontiguousarray(loss.targets[order].T),
         weight=loss.weight[order].astype(float),
         price=np.array(loss.price, dtype=float),
-        is_squared=loss.kind == "squared",
+        is_squared=loss.is_squared,
     )
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral, Real
-from types import MappingProxyType
 
 from bdnn.errors import ModelError
 from bdnn.selection.pace import Shares
@@ -108,10 +106,6 @@ class Share:
         return max(0.0, min(seconds, left, self.most))
 
 
-def _sizes(**sizes: int) -> Mapping[str, int]:
-    return field(default_factory=lambda: MappingProxyType(sizes))
-
-
 @dataclass(frozen=True)
 class Schedule:
     """Time shares of all phases, and sizes beyond which they do not begin.
@@ -170,9 +164,8 @@ class Schedule:
     selection: Shares = field(default_factory=Shares)
     # Forward passes over all samples after the last moment at which a search can stop.
     last_passes: int = 16
-    # Size that a solver is asked about after a search, by what a loss is about; beyond which no
-    # solver improves on moves in seconds; and of a whole program that is handed over many times.
-    largest_programs: Mapping[str, int] = _sizes(classes=400_000, numbers=3_000, guarantees=20_000)
+    # Size beyond which no solver improves on moves in seconds, and of a whole program that is
+    # handed over many times.
     largest_half: int = 40_000
     largest_neighbourhood: int = 100_000
     # Numbers in the inputs beyond which exact arithmetic on them takes too long.
