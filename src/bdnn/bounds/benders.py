@@ -66,19 +66,11 @@ _UNSAFE, _ONE = 1e-6, Fraction(1)
 
 @dataclass(frozen=True)
 class ConflictArgument:
-    """What arguments by certified conflicts share.
-
-    Parameters
-    ----------
-    seed : int
-    threads : int
-        Threads of the solver.
-    offer : callable, optional
-        Called with a network that attains the bound, if there is one with the weights asked for.
-    """
+    """What arguments by certified conflicts share."""
 
     seed: int = 0
-    threads: int = 1
+    threads: int = 1  # threads of the solver
+    # Called with a network that attains the bound, if there is one with the weights asked for.
     offer: Callable[[Network], object] | None = None
 
     def _attain(self, shape: Architecture, attained: Attained | None) -> None:

@@ -26,10 +26,7 @@ def weights_bound(
 ) -> Fraction:
     """Smallest loss of one unit.
 
-    Raises
-    ------
-    ValueError
-        If there are more units, or too many weights.
+    Raises ValueError if there are more units, or too many weights.
     """
     del certificate
     if model.hidden and (model.hidden[0] > 1 or len(model.layers[0].values) > 2):
@@ -63,10 +60,7 @@ def weights_bound(
 def weight_values(kind: str) -> range | tuple[int, int]:
     """Read the weights of an integer set.
 
-    Raises
-    ------
-    ValueError
-        If it is none.
+    Raises ValueError if it is none.
     """
     if kind == "binary":
         return (-1, 1)

@@ -43,10 +43,7 @@ def conflict_bound(
 ) -> Fraction:
     """What conflicts and trees prove of the loss of all networks.
 
-    Raises
-    ------
-    ValueError
-        If they are none.
+    Raises ValueError if they are none.
     """
     n_units, layout = _n_units(model), struct.Struct(f"<{model.encoder.n_inputs}d")
     points = sorted((layout.unpack(point), i) for i, point in enumerate(masses.points))

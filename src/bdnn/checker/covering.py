@@ -22,28 +22,18 @@ Row = Sequence[int]
 
 
 def tree_bound(
+    # Nodes, every one before those below it: the variable that a node divides, which is 0 in the
+    # first part and 1 in the second, or a list of rows and their multipliers in turn.
     tree: list[Any],
-    denominator: int,
+    denominator: int,  # of all multipliers
+    # Cost of a variable and literals of a row; they raise an error for those that there are not.
     cost: Callable[[int], int],
     row: Callable[[int], Row],
     deadline: Deadline,
 ) -> int:
     """What a tree proves of integer costs.
 
-    Parameters
-    ----------
-    tree : list
-        Nodes, every one before those below it: the variable that a node divides, which is 0 in
-        the first part and 1 in the second, or a list of rows and their multipliers in turn.
-    denominator : int
-        Of all multipliers.
-    cost, row : callable
-        Cost of a variable and literals of a row; they raise an error for those that there are not.
-
-    Raises
-    ------
-    ValueError
-        If it is no tree.
+    Raises ValueError if it is no tree.
     """
     proven: int | None = None
     values: dict[int, int] = {}

@@ -79,14 +79,13 @@ class Guarantee:
         self.weight = factor if ball.units == "scaled" else [Fraction(1)] * n
         self._reach = [ball.radius / weight for weight in self.weight]
 
-    def holds(self, row: Row, label: int, proof: Any = None) -> bool:
-        """Tell whether every input in the ball is certainly put into a class.
-
-        Parameters
-        ----------
-        proof : nested list, optional
-            Halvings ``[feature, cut, left, right]`` of the box around the input.
-        """
+    def holds(
+        self,
+        row: Row,
+        label: int,
+        proof: Any = None,  # halvings ``[feature, cut, left, right]`` of the box around the input
+    ) -> bool:
+        """Tell whether every input in the ball is certainly put into a class."""
         if not self.ball.closed and not self.ball.radius:
             return True
         if not self.encoder.is_plain:

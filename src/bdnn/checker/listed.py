@@ -64,10 +64,7 @@ def units_bound(
 ) -> Fraction:
     """What a tree over units proves of the loss of all networks.
 
-    Raises
-    ------
-    ValueError
-        If it proves nothing.
+    Raises ValueError if it proves nothing.
     """
     if len(model.classes) != 2 or len(model.hidden) > 1 or len(model.layers[0].values) > 2:
         raise ValueError("the network has another shape")

@@ -35,12 +35,7 @@ class NoProofError(Exception):
 
 
 def proven_bound(model: CheckedModel, masses: Masses, deadline: Deadline) -> Fraction:
-    """What the certificate of a file's bound proves.
-
-    Raises
-    ------
-    NoProofError
-    """
+    """What the certificate of a file's bound proves."""
     certificate = model.part("result")["bound"].get("certificate")
     if certificate is None:
         raise NoProofError("the file has no proof of it")

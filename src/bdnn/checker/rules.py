@@ -24,14 +24,9 @@ Units = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Rule:
-    """A monotone function of units.
+    """A monotone function of units."""
 
-    Attributes
-    ----------
-    implicants, implicates : tuples of sets of units
-        Smallest sets whose units on make it 1, and whose units off make it 0.
-    """
-
+    # Smallest sets whose units on make it 1, and whose units off make it 0.
     implicants: tuple[Units, ...]
     implicates: tuple[Units, ...]
 
@@ -59,10 +54,7 @@ class Rule:
 def rules_of(model: CheckedModel, n_units: int) -> set[Rule]:
     """Monotone threshold functions of all units, one of every order of them.
 
-    Raises
-    ------
-    ValueError
-        If there are too many units to know all.
+    Raises ValueError if there are too many units to know all.
     """
     counts = model.layers[-1].kind in ("ternary", "binary", "int:1")
     if n_units > (_MOST_UNITS if counts else _MOST_UNITS - 1):

@@ -88,14 +88,10 @@ for _command, _example in (
     app.command(epilog=f"Example: {_example}")(_command)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Those of the process if not given.
-    """
+def main(
+    arguments: Sequence[str] | None = None,  # those of the process if not given
+) -> None:
+    """Run the command line and exit."""
     with as_ctrl_c():
         code = _run(None if arguments is None else list(arguments))
     sys.exit(code)

@@ -41,25 +41,17 @@ class ProgressDisplay(Generic[Moment]):
 
     A run calls it from whatever thread it computes in, possibly thousands of times a second, so
     that a call only takes down the newest moment. A thread of its own shows it now and then.
-
-    Parameters
-    ----------
-    describe : callable
-        Writes a moment in one line.
-    total : float
-        What the bar runs against: seconds, unless ``reached`` counts something else.
-    reached : callable, optional
-        How much of the total is done at a moment.
-    live : bool, optional
-        Whether to draw a bar; found out from standard error if not given.
     """
 
     def __init__(
         self,
-        describe: Callable[[Moment], str],
+        describe: Callable[[Moment], str],  # writes a moment in one line
+        # What the bar runs against: seconds, unless ``reached`` counts something else.
         total: float,
         *,
+        # How much of the total is done at a moment.
         reached: Callable[[Moment], float] | None = None,
+        # Whether to draw a bar; found out from standard error if not given.
         live: bool | None = None,
     ) -> None:
         self.describe = describe

@@ -16,29 +16,16 @@ _MOST_DIGITS = 15
 
 
 def find_cuts(
-    values: FloatArray,
+    values: FloatArray,  # training rows without missing values
+    # Every gap has a cut if there are no more gaps than this; otherwise those have one that are
+    # next to as many quantiles.
     most: int,
-    weight: FloatArray | None = None,
-    wanted: FloatArray | None = None,
+    weight: FloatArray | None = None,  # of every row
+    wanted: FloatArray | None = None,  # further cuts, each moved within its gap
 ) -> FloatArray:
     """Choose cuts of a column.
 
-    Parameters
-    ----------
-    values : array
-        Training rows without missing values.
-    most : int
-        Every gap has a cut if there are no more gaps than this; otherwise those have one that
-        are next to as many quantiles.
-    weight : array, optional
-        Of every row.
-    wanted : array, optional
-        Further cuts, each moved within its gap.
-
-    Returns
-    -------
-    array
-        Ascending.
+    Returns ascending.
     """
     distinct, places = np.unique(values, return_inverse=True)
     n_gaps = len(distinct) - 1

@@ -238,15 +238,10 @@ class NetworkModel(Generic[AnyObjective]):
 
 
 class GrowingModel:
-    """Builds models; each continues the one before where that is possible.
-
-    Attributes
-    ----------
-    model : NetworkModel[OutputObjective] or None
-        The last one. The program of an earlier one is used up by it.
-    """
+    """Builds models; each continues the one before where that is possible."""
 
     def __init__(self) -> None:
+        # The last one. The program of an earlier one is used up by it.
         self.model: NetworkModel[OutputObjective] | None = None
         self._settings: tuple[Reductions | None, float] | None = None
 

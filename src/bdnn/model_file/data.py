@@ -20,28 +20,16 @@ _UNITS: tuple[int, ...] = (1, 10, 100, 1000, 10**4, 10**5, *(2**e for e in range
 
 
 def describe_data(
+    # (n_samples, n_features): codes of the raw columns, NaN where a value is missing.
     X: FloatArray,
-    labels: NDArray[np.intp],
+    labels: NDArray[np.intp],  # index of every sample's class
     *,
-    used: BoolArray,
-    class_weight: Sequence[float] | None,
+    used: BoolArray,  # which samples the loss counts
+    class_weight: Sequence[float] | None,  # weight of a sample of every class, if not 1
+    # Weight of every sample, classes included, if samples have weights of their own.
     sample_weight: FloatArray | None,
 ) -> dict[str, Any]:
-    """Describe training data: hash, ranges, units.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        Codes of the raw columns, NaN where a value is missing.
-    labels : array of int
-        Index of every sample's class.
-    used : array of bool
-        Which samples the loss counts.
-    class_weight : sequence of float or None
-        Weight of a sample of every class, if not 1.
-    sample_weight : array or None
-        Weight of every sample, classes included, if samples have weights of their own.
-    """
+    """Describe training data: hash, ranges, units."""
     rows = None if used.all() else format_rows(np.flatnonzero(used))
     X, labels = X[used] + 0.0, labels[used]  # + 0.0 turns -0.0 into 0.0
     gaps = np.isnan(X)

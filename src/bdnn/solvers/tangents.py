@@ -22,17 +22,13 @@ LinearSolve = Callable[[Monitor, FloatArray | None], SolveResult]
 _CLOSE = 1e-6
 
 
-def by_tangents(monitor: Monitor, start: FloatArray | None, solve: LinearSolve) -> SolveResult:
-    """Solve a program with cones by a solver without.
-
-    Parameters
-    ----------
-    monitor : Monitor
-        Hears true bounds, and the solutions that keep the cones; its limits are for all rounds.
-    start : array or None
-    solve : callable
-        Solves a linear program and reports to the monitor that it is given.
-    """
+def by_tangents(
+    # Hears true bounds, and the solutions that keep the cones; its limits are for all rounds.
+    monitor: Monitor,
+    start: FloatArray | None,
+    solve: LinearSolve,  # solves a linear program and reports to the monitor that it is given
+) -> SolveResult:
+    """Solve a program with cones by a solver without."""
     program, limits = monitor.program, monitor.limits
     relaxed = _relaxation(program)
     nodes = 0

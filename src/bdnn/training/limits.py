@@ -66,19 +66,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Budget(Limits):
-    """Limits of a run, and what it may use.
+    """Limits of a run, and what it may use."""
 
-    Parameters
-    ----------
-    seconds, gap, nodes, loss, tolerance
-        See :class:`Limits`; no limit of time by default.
-    threads : int
-        Threads or processes.
-    seed : int
-    """
-
-    seconds: float = math.inf
-    threads: int = 1
+    seconds: float = math.inf  # see :class:`Limits`; no limit of time by default
+    threads: int = 1  # threads or processes
     seed: int = 0
 
     @classmethod

@@ -122,12 +122,8 @@ def idle_layers(
     all sums; where they are all 0, units without weights take the value of a sum of 0, and with
     weights that cannot be 0 no unit is constant.
 
-    Returns
-    -------
-    weights, thresholds : lists
-        Of all layers; the outputs' thresholds are 0.
-    fed : array of shape (n_lines or 1, units)
-        What the outputs get to weigh.
+    Also returns ``weights, thresholds``, of all layers; the outputs' thresholds are 0; ``fed``,
+    what the outputs get to weigh.
     """
     weights = [
         np.full((units, n), 0.0 if kind.zero else 1.0)

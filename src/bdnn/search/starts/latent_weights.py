@@ -37,26 +37,15 @@ _SOFTNESS = 0.5
 
 
 class LatentWeights:
-    """Latent weights and thresholds with the moments of Adam.
-
-    Parameters
-    ----------
-    problem : Problem[OutputLoss]
-    start : Network or None
-        Whose weights the latent ones are near; None for a random network.
-    rng : numpy.random.Generator
-    smoothing : float
-        Part of every sample that is spread evenly over all classes.
-    step_slope : callable
-        What the backward pass takes for the slope of a step: `box` or `with_tails`.
-    """
+    """Latent weights and thresholds with the moments of Adam."""
 
     def __init__(
         self,
         problem: Problem[OutputLoss],
-        start: Network | None,
+        start: Network | None,  # whose weights the latent ones are near; None for a random network
         rng: np.random.Generator,
-        smoothing: float,
+        smoothing: float,  # part of every sample that is spread evenly over all classes
+        # What the backward pass takes for the slope of a step: `box` or `with_tails`.
         step_slope: Callable[[FloatArray], FloatArray],
     ) -> None:
         self.problem, self.rng, self.step_slope = problem, rng, step_slope

@@ -18,41 +18,25 @@ def straight_through(
     problem: Problem[OutputLoss],
     *,
     rng: np.random.Generator,
+    # The learning rate falls to zero over the epochs that fit into it; whether it was stopped is
+    # asked after every epoch.
     slot: Slot,
     epochs: int = 100,
     learning_rate: float = 0.02,
+    # Spread of the noise that every batch gets, in ranks as a share of all samples.
     jitter: float = 0.0,
+    # Largest part of the difference of two samples of its class that a sample is moved by.
     drift: float = 0.0,
+    # Part of every sample that is spread evenly over all classes, which keeps scores from growing
+    # and all samples of account.
     smoothing: float = 0.0,
+    # Share of the first layer's units that begin with a single feature, where units can.
     single_features: float = 0.0,
+    # Whether gradients also pass units far from their threshold, the weaker the farther.
     has_tails: bool = False,
-    start: Network | None = None,
+    start: Network | None = None,  # where to begin, a network of steps; a random one by default
 ) -> Network:
-    """Train by straight-through gradients and return the last network.
-
-    Parameters
-    ----------
-    problem : Problem[OutputLoss]
-    rng : numpy.random.Generator
-    slot : Slot
-        The learning rate falls to zero over the epochs that fit into it; whether it was stopped is
-        asked after every epoch.
-    epochs : int
-    learning_rate : float
-    jitter : float
-        Spread of the noise that every batch gets, in ranks as a share of all samples.
-    drift : float
-        Largest part of the difference of two samples of its class that a sample is moved by.
-    smoothing : float
-        Part of every sample that is spread evenly over all classes, which keeps scores from growing
-        and all samples of account.
-    single_features : float
-        Share of the first layer's units that begin with a single feature, where units can.
-    has_tails : bool
-        Whether gradients also pass units far from their threshold, the weaker the farther.
-    start : Network, optional
-        Where to begin, a network of steps; a random one by default.
-    """
+    """Train by straight-through gradients and return the last network."""
     if problem.architecture.n_outputs == 1 or len(problem.inputs) == 0:
         return problem.constant_network()
     shape = problem.architecture
