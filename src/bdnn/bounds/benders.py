@@ -6,7 +6,7 @@ under complement), so the smallest loss of a network with d hidden units is
     what is irreducible + 2 min sum_i |weight_i1 - weight_i0| [output 1 is wrong at input i].
 
 Output 1 is one of few threshold functions of the units (:mod:`bdnn.bounds.rules`). For each the
-master problem (:mod:`bdnn.bounds.master`) decides where units have to be on and off, and a unit
+master problem (:mod:`bdnn.bounds.covering`) decides where units have to be on and off, and a unit
 that cannot do it yields conflicts: small sets of inputs with meeting convex hulls
 (:mod:`bdnn.bounds.separation`), which become cuts for every unit and every function (Codato and
 Fischetti, 2006, for a single half-space). The least master value over the functions bounds the loss
@@ -33,9 +33,8 @@ import numpy as np
 
 from bdnn.bounds.argument import Upper
 from bdnn.bounds.certificate import Proof, certificate
-from bdnn.bounds.covering import Tree, find_tree
+from bdnn.bounds.covering import Master, Tree, find_tree
 from bdnn.bounds.lattice import Mistakes, gains_of, lift, mistakes_of
-from bdnn.bounds.master import Master
 from bdnn.bounds.rules import Rule, output_rules
 from bdnn.bounds.separation import Conflict, HalfSpace, MeetingHulls, Separator
 from bdnn.clock import Slot

@@ -14,8 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from bdnn.network.activation import FloatArray
-from bdnn.search.kernels.arrays import Arrays, LevelArray, Levels, Targets
-from bdnn.search.kernels.compiled import compiled
+from bdnn.search.kernels.compiled import Arrays, LevelArray, Levels, Targets, compiled
 
 
 @compiled
