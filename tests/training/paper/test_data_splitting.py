@@ -13,7 +13,7 @@ from bdnn.constraints import Sparsity
 from bdnn.errors import ModelError
 from bdnn.mip import NetworkModel
 from bdnn.search import random_start
-from bdnn.selection.pace import noisy_gradients
+from bdnn.selection.recipes import noisy_gradients
 from bdnn.training import Budget, DataSplitting
 from bdnn.training.paper import data_splitting, polish
 from bdnn.training.paper.clusters import Partition, Sampler
