@@ -38,7 +38,7 @@ from typing import Any
 from bdnn.checker.bounds import Masses
 from bdnn.checker.claims import Deadline, as_list, place, positive
 from bdnn.checker.model import CheckedModel
-from bdnn.checker.rules import Rule, rules_of
+from bdnn.checker.units import Rule, rules_of
 
 #: Places of variables, ``~place`` for one minus the variable.
 Row = Sequence[int]

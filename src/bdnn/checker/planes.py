@@ -20,10 +20,10 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from bdnn.checker.all_weights import whole_inputs
 from bdnn.checker.bounds import Masses
 from bdnn.checker.claims import Deadline
 from bdnn.checker.model import CheckedModel
+from bdnn.checker.units import whole_inputs
 
 # Vectors in all sweeps; some minutes.
 _MOST_STEPS = 200_000_000

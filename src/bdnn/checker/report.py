@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any
 
-from bdnn.checker.all_weights import weights_bound
 from bdnn.checker.bounds import Masses, own_bounds
 from bdnn.checker.certified import certified_claims, is_certified_training
 from bdnn.checker.claims import (
@@ -44,6 +43,7 @@ from bdnn.checker.result import (
     differing,
 )
 from bdnn.checker.samples import Samples, check_data, check_names, check_ranges
+from bdnn.checker.units import weights_bound
 from bdnn.checker.weights import Weights, read_weights
 
 _KINDS: dict[str, Callable[[CheckedModel, Masses, dict[str, Any], Deadline], Fraction]] = {
