@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bdnn.network.activation import FloatArray, weighted_sums
-from bdnn.search.kernels.compiled import Arrays, LevelArray, Levels
+from bdnn.search.kernels.arrays import Arrays, LevelArray, Levels
 
 _END_WIDTH = 1.0
 _SMALLEST_WIDTH = 1e-9

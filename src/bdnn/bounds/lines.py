@@ -21,7 +21,7 @@ from bdnn.network.activation import FloatArray
 from bdnn.problem.bound import Bound
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
-from bdnn.search.kernels.compiled import IntArray
+from bdnn.search.kernels.arrays import IntArray
 
 # Looking for lines sorts all inputs once per feature; beyond this many numbers nobody waits for it.
 _LARGEST_TABLE = 2_000_000

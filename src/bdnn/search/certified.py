@@ -20,7 +20,7 @@ from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.problem import Problem
-from bdnn.search.kernels.compiled import MoveLimits
+from bdnn.search.kernels.arrays import MoveLimits
 from bdnn.search.limits import drawn_limits, into_limits
 from bdnn.search.state import free_limits
 

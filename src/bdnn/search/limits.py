@@ -21,7 +21,7 @@ from bdnn.network.network import Network
 from bdnn.problem.limits import WeightLimits
 from bdnn.problem.problem import Problem
 from bdnn.problem.terms.base import AbstractTerm, Draw
-from bdnn.search.kernels.compiled import IntArray, LevelArray, MoveLimits
+from bdnn.search.kernels.arrays import IntArray, LevelArray, MoveLimits
 
 # What a broken row's multiplier grows by with every sweep, or the share of all samples that a row
 # over a single one is charged for, since so many others may speak against it; and how much of its

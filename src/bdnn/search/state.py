@@ -18,7 +18,7 @@ from bdnn.network.network import Network
 from bdnn.problem.limits import UNLIMITED
 from bdnn.problem.losses.distance import DistanceLoss
 from bdnn.problem.problem import Problem
-from bdnn.search.kernels.compiled import (
+from bdnn.search.kernels.arrays import (
     NO_THRESHOLD,
     PER_LAYER,
     THRESHOLD_CODES,

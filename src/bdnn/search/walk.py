@@ -23,7 +23,7 @@ from bdnn.network.network import Network
 from bdnn.problem.limits import UNLIMITED
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
-from bdnn.search.kernels.compiled import PER_LAYER, PER_UNIT, IntArray
+from bdnn.search.kernels.arrays import PER_LAYER, PER_UNIT, IntArray
 from bdnn.search.limits import OutputCharges
 from bdnn.search.state import SearchState
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 import numpy as np
 
 from bdnn.network.activation import FloatArray
-from bdnn.search.kernels.compiled import Arrays, LevelArray, Levels, Targets, compiled
+from bdnn.search.kernels.arrays import Arrays, LevelArray, Levels, Targets
+from bdnn.search.kernels.compiled import compiled
 
 
 @compiled

@@ -10,7 +10,8 @@ import numpy as np
 
 from bdnn.network.activation import FloatArray
 from bdnn.problem.limits import UNLIMITED
-from bdnn.search.kernels.compiled import PER_UNIT, IntArray, Levels, MoveLimits, compiled
+from bdnn.search.kernels.arrays import PER_UNIT, IntArray, Levels, MoveLimits
+from bdnn.search.kernels.compiled import compiled
 from bdnn.search.kernels.line import level_merit, ordered_search, threshold_search
 
 # Array expressions would do for what follows, but numba takes seconds to compile each of them.

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from bdnn.network.activation import FloatArray
-from bdnn.search.kernels.compiled import IntArray
+from bdnn.search.kernels.arrays import IntArray
 
 # Quantiles per feature that noisy values are taken from.
 _QUANTILES = 1024

@@ -14,7 +14,7 @@ from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.search.embedding import as_levels, of_steps
-from bdnn.search.kernels.compiled import IntArray
+from bdnn.search.kernels.arrays import IntArray
 
 StartName = Literal["random", "linear", "straight_through"]
 Start = Network | StartName

@@ -14,7 +14,7 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
-from bdnn.search.kernels.compiled import IntArray
+from bdnn.search.kernels.arrays import IntArray
 from bdnn.search.starts.simple import random_start
 
 # Numbers that are looked through for thresholds, in some tenth of a second, and inputs that are

@@ -23,7 +23,7 @@ from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.search.embedding import as_levels, of_steps
-from bdnn.search.kernels.compiled import IntArray
+from bdnn.search.kernels.arrays import IntArray
 from bdnn.search.starts.noise import ClassNoise, RankNoise
 from bdnn.search.starts.simple import random_start
 from bdnn.search.starts.single_features import allows_single_features, single_feature_start

@@ -24,7 +24,7 @@ from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.program import IndexArray
-from bdnn.search.kernels.compiled import PER_LAYER
+from bdnn.search.kernels.arrays import PER_LAYER
 from bdnn.search.state import SearchState
 from bdnn.training.paper.clusters import joint_loss, numbered
 from bdnn.training.robust import settled
