@@ -125,7 +125,6 @@ def test_bad_targets_are_refused_in_one_sentence(y, message):
         ({"smoothing": 1.5}, "smoothing must be"),
         ({"loss": "absolute", "ridge": 1.0}, "ridge is for the squared loss"),
         ({"loss": "absolute", "smoothing": 0.5}, "smoothing is for the squared loss"),
-        ({"method": "local_search"}, "does not take numbers"),
         ({"solver": "cplex"}, "solver must be"),
         ({"hidden": (0,)}, "hidden must be"),
         ({"weights": "quaternary"}, "weights must be"),

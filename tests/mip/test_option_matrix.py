@@ -104,6 +104,7 @@ def takes_long(case):
     return (
         judged
         or ((certified or priced) and case["method"] == "auto")
+        or (certified and levels and case["method"] == "local_search")
         or (
             levels
             and (
