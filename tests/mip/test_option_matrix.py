@@ -104,7 +104,6 @@ def takes_long(case):
     return (
         judged
         or ((certified or priced) and case["method"] == "auto")
-        or (certified and levels and case["method"] == "local_search")
         or (
             levels
             and (
@@ -169,6 +168,7 @@ def in_time(case):
     is_long = case["demands"] != "none" and case["method"] == "auto"
     levels = case["activation"] in ("three", "fixed")
     is_long |= levels and case["demands"] == "price" and case["method"] == "exact"
+    is_long |= case["radius"] == "certified" and case["method"] == "local_search"
     return pytest.param(case, marks=pytest.mark.long if is_long else ())
 
 
