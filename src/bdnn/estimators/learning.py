@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -17,6 +17,7 @@ from bdnn.constraints import Sparsity
 from bdnn.encoding import Encoder, Inputs
 from bdnn.errors import ModelError
 from bdnn.estimators.samples import LabelledSamples
+from bdnn.export.c import export_c
 from bdnn.learning.learn import Learned, learn
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray
@@ -153,9 +154,15 @@ def learn_samples(
 
 
 def learned_result(
-    learned: Learned, network: Network, problem: Problem[OutputLoss], began: float
+    learned: Learned,
+    network: Network,
+    problem: Problem[OutputLoss],
+    data: Mapping[str, Any] | None,
+    began: float,
 ) -> TrainingResult:
-    """What is known of a learnt network: its loss as it is, and a bound that costs nothing."""
+    """What is known of a learnt network: its loss as it is, a bound that costs nothing, bytes."""
+    model = Model(learned.encoder, network, tuple(range(network.architecture.n_outputs)))
+    flash = export_c(model, data=data).flash_estimate
     return TrainingResult(
         status="interrupted" if learned.is_interrupted else "selected",
         loss=float(problem.value(network) * Fraction(problem.samples.unit)),
@@ -163,7 +170,7 @@ def learned_result(
         error=problem.error(network),
         seconds=time.perf_counter() - began,
         method="learning",
-        held_out=learned.held_out,
+        held_out=replace(learned.held_out, bytes=flash),
     )
 
 
