@@ -6,7 +6,7 @@ import pytest
 from bdnn import load
 from tests.cli.runner import SMALL, assert_refused, run, run_json, write
 
-FAST = ("--hidden", 2, "--seconds", 60)
+FAST = ("--hidden", 2, "--objective", "loss", "--seconds", 60)
 
 
 def test_csv_to_model(small_csv, tmp_path):
@@ -43,7 +43,9 @@ def test_json_is_all_there_is(small_csv):
 
 
 def test_first_rows_train_and_the_others_test():
-    summary = run_json("train", "uniform", "--rows", 12, "--hidden", 1, "--quiet")
+    summary = run_json(
+        "train", "uniform", "--rows", 12, "--hidden", 1, "--objective", "loss", "--quiet"
+    )
     assert (summary["train_rows"], summary["test_rows"]) == (12, 188)
 
 
