@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 import bdnn
+from bdnn.clock import Slot
 from bdnn.encoding import Column, Encoder, Inputs
 from bdnn.errors import DataError
 from bdnn.export.boundary import boundary_inputs
 from bdnn.export.inputs import InputFormat
 from bdnn.model import Model
+from bdnn.model.model import LOADING
 from bdnn.model.predictor import Predictor
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
@@ -133,3 +135,11 @@ def test_estimators_have_one():
     fitted = bdnn.BDNNClassifier(hidden=(1,), limits=bdnn.Limits(seconds=5)).fit(X, y)
     predictor = fitted.predictor()
     assert [predictor(row) for row in X] == fitted.predict(X).tolist()
+
+
+def test_prediction_goes_over_to_compiled_code():
+    model = make_model(np.random.default_rng(1))
+    X = np.random.default_rng(2).normal(3, 2, (2000, 4))
+    assert LOADING.wait(Slot())
+    assert (model.outcomes(X) == model.network.predict(model.inputs(X))).all()
+    assert "predictor" in vars(model)

@@ -219,7 +219,7 @@ def _load() -> None:
     """Predict with a model of one input, which compiles for models of all shapes."""
     from bdnn.model.predictor import Predictor
 
-    shape = Architecture.create(1, 2)
+    shape = Architecture.create(1, 2, hidden=())
     weights, thresholds = (np.zeros((2, 1)),), (np.zeros((2, 1)),)
     small = Model(Encoder.of_features(1), Network(shape, weights, thresholds), (0, 1))
     Predictor(small)(np.zeros((1, 1)))
