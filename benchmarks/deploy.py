@@ -7,10 +7,10 @@ equality  random networks of all weight sets, depths 0 to 3 and input types as C
           and every input there is where a type has few; and compiled for a 32-bit ARM
 size      accuracy, flash bytes (linked for Cortex-M0, soft-float library included) and ns per
           prediction of our C beside m2cgen and emlearn exports of trees, forests and small MLPs,
-          as ratios to our smallest network of at least that accuracy; that network is
+          as ratios to our smallest and our fastest network of at least that accuracy; these are
           picked by the accuracy on the test rows themselves, so a ratio is a comparison of sizes,
-          not of generalisation; the other way round, peers that are smaller than every network of
-          ours of at least their accuracy are counted
+          not of generalisation; the other way round, peers that are smaller or faster than every
+          network of ours of at least their accuracy are counted
 speed     rows per second, latency of one row and memory beside scikit-learn's ReLU network of
           equal width and its tree, and the latency of the bare predictor
 damage    model files edited by one byte in 1000 random places

@@ -43,6 +43,7 @@ def export(
         metavar="LOW:HIGH",
         shown="all of the type",
     ),
+    optimise: str = option("C: size or speed.", "size"),
     labels: bool = option("C: add a table of the class labels.", False),
     self_test: int = option("C: add so many test vectors.", 0, metavar="N"),
     main: bool = option("C: add a main that runs the test vectors.", False),
@@ -81,6 +82,7 @@ def export(
             class_names=labels,
             tests=self_test,
             main=main,
+            optimise=optimise,
         )
         facts |= _measure(record.model, header, verify)
         write_whole(target, header.text)
