@@ -1,8 +1,10 @@
 """Compiled prediction: from codes of raw columns to classes, bit for bit as the forward pass.
 
-One row goes through doubles, which are added in the order of the inputs as the forward pass does.
-Many rows go through whole numbers of 16 bits, with a block of rows in the lanes of the processor;
-a block with numbers that have no room there goes row by row.
+Numbers are scaled and multiplied. The bits of a column depend on its bin alone, which is how many
+cuts its value reaches, or that it is missing; so every bin has a row of what its bits add to the
+sums of the first units. One row goes through doubles, which are added in the order of the inputs as
+the forward pass does. Many rows go through whole numbers of 16 bits, a block of rows at a time; a
+block with numbers that have no room there goes row by row.
 """
 
 from __future__ import annotations
@@ -14,8 +16,6 @@ from bdnn.compiled import compiled
 from bdnn.encoding.scaling import LARGEST_SCALED
 from bdnn.limits import LARGEST_INPUT
 
-#: What an input is: a scaled number, or one of two values by a comparison of the raw one.
-NUMBER, AT_LEAST, IS, MISSING = range(4)
 #: What a prediction returns where a cell is missing or too large for any.
 REFUSED = -1
 
@@ -27,34 +27,25 @@ Shorts = NDArray[np.int16]
 
 
 @compiled
-def encode_row(
-    row: Floats, fills: Floats, terms: Integers, values: Floats, step: float, out: Floats
-) -> bool:
-    """Write the inputs of a row of codes; false for a cell that is refused."""
-    for j in range(len(fills)):
-        x = row[j]
-        if not abs(x) <= LARGEST_INPUT and (x == x or fills[j] != fills[j]):
-            return False
-    for k in range(len(terms)):
-        column, kind, is_filled = terms[k, 0], terms[k, 1], terms[k, 2]
+def _is_refused(x: float, fill: float) -> bool:
+    """Whether a cell is too large, or is missing and nothing stands in for it."""
+    return not abs(x) <= LARGEST_INPUT and (x == x or fill != fill)
+
+
+@compiled
+def _add_bins(row: Floats, groups: Integers, cuts: Floats, table: Floats, sums: Floats) -> None:
+    """Add what the bits of a row add to the sums of the first units."""
+    for g in range(len(groups)):
+        column, first, last, start = groups[g]
         x = row[column]
-        if x != x and is_filled:
-            x = fills[column]
-        if kind == NUMBER:
-            if step > 0.0:
-                x = (x - values[k, 0]) * values[k, 1]
-                x = min(max(x, -LARGEST_SCALED), LARGEST_SCALED)
-                x = np.rint(x / step) * step
-            out[k] = x
-            continue
-        if kind == AT_LEAST:
-            is_on = x >= values[k, 0]
-        elif kind == IS:
-            is_on = x == values[k, 0]
-        else:
-            is_on = x != x
-        out[k] = values[k, 3] if is_on else values[k, 2]
-    return True
+        reached = last - first + 1
+        if x == x:
+            reached = 0
+            for cut in cuts[first:last]:
+                reached += x >= cut
+        by_bin = table[start + reached]
+        for u in range(len(sums)):
+            sums[u] += by_bin[u]
 
 
 @compiled
@@ -64,19 +55,36 @@ def predict_row(
     terms: Integers,
     values: Floats,
     step: float,
+    groups: Integers,
+    cuts: Floats,
+    table: Floats,
     shapes: Integers,
     parameters: Floats,
     scores: Floats,
 ) -> int:
     """Write the scores of a row, and return the place of the largest, or that it is refused.
 
-    ``shapes`` has a line of inputs, units and thresholds per unit for every layer, ``parameters``
-    the weights by input, the thresholds by unit and the values of units of every layer in turn.
-    A last layer without values has sums minus thresholds for scores.
+    A term is a column, and whether it is the indicator of a text; its values are shift and factor,
+    or the text's code and the numbers for others and for it. A group is a column, the places of its
+    cuts from first to last, and its first row of the table. ``shapes`` has a line of inputs, units
+    and thresholds per unit for every layer, ``parameters`` the weights by input, the thresholds by
+    unit and the values of units of every layer in turn. A layer without thresholds per unit has
+    sums minus thresholds for scores.
     """
+    for j in range(len(fills)):
+        if _is_refused(row[j], fills[j]):
+            return REFUSED
     before = np.empty(len(terms))
-    if not encode_row(row, fills, terms, values, step, before):
-        return REFUSED
+    for k in range(len(terms)):
+        x = row[terms[k, 0]]
+        if x != x:
+            x = fills[terms[k, 0]]
+        if terms[k, 1]:
+            x = values[k, 2] if x == values[k, 0] else values[k, 1]
+        elif step > 0.0:
+            x = min(max((x - values[k, 0]) * values[k, 1], -LARGEST_SCALED), LARGEST_SCALED)
+            x = np.rint(x / step) * step
+        before[k] = x
     place = 0
     for layer in range(len(shapes)):
         n_inputs, n_units, n_levels = shapes[layer]
@@ -93,6 +101,8 @@ def predict_row(
             by_a, a = weights[k], before[k]
             for u in range(n_units):
                 sums[u] += by_a[u] * a
+        if layer == 0:
+            _add_bins(row, groups, cuts, table, sums)
         place += n_inputs * n_units
         limits = parameters[place : place + n_units * max(1, n_levels)]
         place += len(limits)
@@ -123,67 +133,90 @@ def _encode_block(
     values: Floats,
     step: float,
     most: float,
-    column: tuple[Floats, Floats],
     levels: Shorts,
-) -> int:
-    """Write the inputs of a block in multiples of the step, one line each.
+) -> bool:
+    """Write the numbers of a block in multiples of the step, one line each.
 
-    Returns 0, 1 if a number is no multiple or larger than ``most``, or what says refused.
+    Returns false if a cell is refused, or a number is no multiple or larger than ``most``.
     """
-    raw, filled = column
-    unit = step if step > 0.0 else 1.0
-    inverse = 1.0 / unit
-    n_rows, known, has_gaps, odd = len(X), -1, False, 0
-    for r in range(n_rows):
+    raw = np.empty(_ROWS)
+    inverse = 1.0 / step if step > 0.0 else 1.0
+    odd = 0
+    for r in range(len(X)):
         for j in range(len(fills)):
             odd |= not abs(X[r, j]) <= LARGEST_INPUT
-    if odd:
-        for r in range(n_rows):
+    has_gaps = odd != 0
+    if has_gaps:
+        for r in range(len(X)):
             for j in range(len(fills)):
-                x = X[r, j]
-                if not abs(x) <= LARGEST_INPUT and (x == x or fills[j] != fills[j]):
-                    return REFUSED
-        has_gaps, odd = True, 0
+                if _is_refused(X[r, j], fills[j]):
+                    return False
+    odd = 0
     for k in range(len(terms)):
-        if terms[k, 0] != known:
-            known = terms[k, 0]
-            for r in range(n_rows):
-                raw[r] = X[r, known]
-            if has_gaps:
-                fill = fills[known]
-                for r in range(n_rows):
-                    filled[r] = raw[r] if raw[r] == raw[r] else fill
-        seen = filled if has_gaps and terms[k, 2] else raw
-        kind, line = terms[k, 1], levels[k]
-        if kind == NUMBER:
-            shift, factor = values[k, 0], values[k, 1]
-            for r in range(n_rows):
-                x = seen[r]
-                if step > 0.0:
-                    x = (x - shift) * factor
-                    x = -LARGEST_SCALED if x < -LARGEST_SCALED else x
-                    x = LARGEST_SCALED if x > LARGEST_SCALED else x
-                whole = np.rint(x * inverse)
-                odd |= not abs(whole) <= most
-                odd |= step == 0.0 and whole != x
-                line[r] = np.int16(np.int32(whole))
+        column, line = terms[k, 0], levels[k]
+        for r in range(len(X)):
+            raw[r] = X[r, column]
+        if has_gaps:
+            for r in range(len(X)):
+                raw[r] = raw[r] if raw[r] == raw[r] else fills[column]
+        if terms[k, 1]:
+            code = values[k, 0]
+            off, on = np.int16(values[k, 1] * inverse), np.int16(values[k, 2] * inverse)
+            for r in range(len(X)):
+                line[r] = on if raw[r] == code else off
             continue
-        value = values[k, 0]
-        off, on = np.int16(values[k, 2] * inverse), np.int16(values[k, 3] * inverse)
-        if kind == AT_LEAST:
-            for r in range(n_rows):
-                line[r] = on if seen[r] >= value else off
-        elif kind == IS:
-            for r in range(n_rows):
-                line[r] = on if seen[r] == value else off
-        else:
-            for r in range(n_rows):
-                line[r] = on if seen[r] != seen[r] else off
-    return int(odd != 0)
+        shift, factor = values[k, 0], values[k, 1]
+        for r in range(len(X)):
+            x = raw[r]
+            if step > 0.0:
+                x = (x - shift) * factor
+                x = -LARGEST_SCALED if x < -LARGEST_SCALED else x
+                x = LARGEST_SCALED if x > LARGEST_SCALED else x
+            whole = np.rint(x * inverse)
+            odd |= not abs(whole) <= most
+            odd |= step == 0.0 and whole != x
+            line[r] = np.int16(np.int32(whole))
+    return odd == 0
 
 
 @compiled
-def _sum_block(
+def _sum_bins(
+    X: Floats, groups: Integers, cuts: Floats, table: Shorts, rows: Integers, sums: Shorts
+) -> None:
+    """Sum the table's rows of all bins, one line per row of the block."""
+    n_rows, n_units = len(X), table.shape[1]
+    raw = np.empty(_ROWS)
+    for g in range(len(groups)):
+        column, first, last, start = groups[g]
+        line = rows[g]
+        for r in range(n_rows):
+            raw[r] = X[r, column]
+            line[r] = start if raw[r] == raw[r] else start + last - first + 1
+        for cut in cuts[first:last]:
+            for r in range(n_rows):
+                line[r] += raw[r] >= cut
+    whole = len(groups) // 4 * 4
+    for r in range(n_rows):
+        total = sums[r]
+        for u in range(n_units):
+            total[u] = 0
+        for g in range(0, whole, 4):
+            a, b, c, d = (
+                table[rows[g, r]],
+                table[rows[g + 1, r]],
+                table[rows[g + 2, r]],
+                table[rows[g + 3, r]],
+            )
+            for u in range(n_units):
+                total[u] += a[u] + b[u] + c[u] + d[u]
+        for g in range(whole, len(groups)):
+            a = table[rows[g, r]]
+            for u in range(n_units):
+                total[u] += a[u]
+
+
+@compiled
+def _sum_lines(
     levels: Shorts, places: Integers, weights: Shorts, first: int, last: int, sums: Shorts
 ) -> None:
     """Sum some lines times their weights, four at once so that sums are seldom stored."""
@@ -210,9 +243,13 @@ def predict_rows(
     terms: Integers,
     values: Floats,
     step: float,
+    groups: Integers,
+    cuts: Floats,
+    table: Floats,
     shapes: Integers,
     parameters: Floats,
     most: float,
+    short_table: Shorts,
     widths: Integers,
     starts: Integers,
     places: Integers,
@@ -232,43 +269,55 @@ def predict_rows(
         largest = max(largest, width)
     before = np.zeros((largest, _ROWS), dtype=np.int16)
     after = np.zeros((largest, _ROWS), dtype=np.int16)
-    column = (np.zeros(_ROWS), np.zeros(_ROWS))
+    by_bins = np.zeros((_ROWS, widths[0]), dtype=np.int16)
+    rows = np.zeros((len(groups), _ROWS), dtype=np.int64)
     sums, best, scores = np.zeros(_ROWS, dtype=np.int16), np.zeros(_ROWS), np.zeros(n_outputs)
     unit = step if step > 0.0 and len(widths) == 1 else 1.0
     for first in range(0, len(X), _ROWS):
         block = X[first : first + _ROWS]
-        kind = 1
-        if most > 0.0:
-            kind = _encode_block(block, fills, terms, values, step, most, column, before)
-        if kind:
+        if most == 0.0 or not _encode_block(block, fills, terms, values, step, most, before):
             for r in range(len(block)):
-                row = block[r]
                 found[first + r] = predict_row(
-                    row, fills, terms, values, step, shapes, parameters, scores
+                    block[r],
+                    fills,
+                    terms,
+                    values,
+                    step,
+                    groups,
+                    cuts,
+                    table,
+                    shapes,
+                    parameters,
+                    scores,
                 )
                 if found[first + r] < 0:
                     return first + r
             continue
+        if len(groups):
+            _sum_bins(block, groups, cuts, short_table, rows, by_bins)
         u = 0
-        for layer in range(len(widths) - 1):
+        for layer in range(len(widths)):
+            is_last = layer + 1 == len(widths)
             for i in range(widths[layer]):
-                _sum_block(before, places, weights, starts[u], starts[u + 1], sums)
-                limit, line = limits[u], after[i]
-                for r in range(_ROWS):
-                    line[r] = sums[r] >= limit
+                _sum_lines(before, places, weights, starts[u], starts[u + 1], sums)
+                if layer == 0 and len(groups):
+                    for r in range(len(block)):
+                        sums[r] += by_bins[r, i]
+                if not is_last:
+                    limit, line = limits[u], after[i]
+                    for r in range(_ROWS):
+                        line[r] = sums[r] >= limit
+                else:
+                    threshold = thresholds[i]
+                    for r in range(len(block)):
+                        score = sums[r] * unit
+                        if by_output:
+                            score = 1.0 if score >= threshold else 0.0
+                        else:
+                            score -= threshold
+                        if i == 0 or score > best[r]:
+                            best[r] = score
+                            found[first + r] = i
                 u += 1
             before, after = after, before
-        for i in range(n_outputs):
-            _sum_block(before, places, weights, starts[u], starts[u + 1], sums)
-            u += 1
-            threshold = thresholds[i]
-            for r in range(len(block)):
-                score = sums[r] * unit
-                if by_output:
-                    score = 1.0 if score >= threshold else 0.0
-                else:
-                    score -= threshold
-                if i == 0 or score > best[r]:
-                    best[r] = score
-                    found[first + r] = i
     return len(X)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from bdnn.encoding.encoder import Encoder
 from bdnn.encoding.frames import object_table
 from bdnn.encoding.reading import note_gaps, read_codes
+from bdnn.encoding.scaling import LARGEST_SCALED
 from bdnn.errors import DataError
 from bdnn.limits import LARGEST_INPUT
 from bdnn.model import kernels
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
 # A sum of 16 bits, less one on either side for limits that no sum reaches.
 _MOST_SUM = 2**15 - 2
-_KINDS = {"ge": kernels.AT_LEAST, "is": kernels.IS, "missing": kernels.MISSING}
 
 
 class Predictor:
@@ -51,8 +52,16 @@ class Predictor:
         self._takes_codes = all(column.kind == "number" for column in encoder.columns)
         self._n_outputs = network.architecture.n_outputs
         self._labels = model.labels.tolist()
-        self._arrays = (*_inputs(encoder), *_parameters(network))
-        self._small = _small_integers(encoder, network)
+        bins = _bins(encoder, together=_is_exact(encoder, network))
+        table = np.ascontiguousarray(bins.patterns @ network.weights[0][:, encoder.n_numbers :].T)
+        self._arrays = (
+            *_inputs(encoder),
+            bins.groups,
+            bins.cuts,
+            table,
+            *_parameters(network, encoder.n_numbers),
+        )
+        self._small = _small_integers(encoder, network, bins)
 
     def __call__(self, row: ArrayLike | Sequence[Any]) -> Any:
         """Predict the label of a row, or the labels of rows.
@@ -122,79 +131,121 @@ class Predictor:
         )
 
 
+class _Bins(NamedTuple):
+    """Groups of bits that one column decides, and the bits of their bins."""
+
+    groups: NDArray[np.int64]
+    cuts: FloatArray
+    patterns: FloatArray
+
+
 def _inputs(encoder: Encoder) -> tuple[FloatArray, NDArray[np.int64], FloatArray, float]:
-    """Fills of the columns; what the inputs are, and their numbers; the step."""
+    """Fills of the columns; which numbers are inputs, and how; the step."""
     fills = [np.nan if column.missing == "error" else column.filling for column in encoder.columns]
-    terms, values = [], []
+    terms, values = np.zeros((encoder.n_numbers, 2), dtype=np.int64), []
     for k, number in enumerate(encoder.numbers):
-        if number.value is None:
-            terms.append((number.column, kernels.NUMBER, 1))
-            values.append((number.shift, number.factor, 0.0, 0.0))
-        else:
+        terms[k] = number.column, number.value is not None
+        values.append((number.shift, number.factor, 0.0))
+        if number.value is not None:
             code = encoder.columns[number.column].values.index(number.value)
-            off, on = encoder.transform_feature(k, np.array([0.0, 1.0])).tolist()
-            terms.append((number.column, kernels.IS, 1))
-            values.append((code, 0.0, off, on))
-    for bit in encoder.bits:
-        column = encoder.columns[bit.column]
-        is_text = isinstance(bit.value, str)
-        value = column.values.index(str(bit.value)) if is_text else float(bit.value or 0.0)
-        is_filled = column.missing != "bit" and bit.kind != "missing"
-        terms.append((bit.column, _KINDS[bit.kind], int(is_filled)))
-        values.append((value, 0.0, 0.0, 1.0))
-    return np.array(fills), np.array(terms, dtype=np.int64), np.array(values), encoder.step
+            values[-1] = (code, *encoder.transform_feature(k, np.array([0.0, 1.0])).tolist())
+    return np.array(fills), terms, np.array(values).reshape(-1, 3), encoder.step
 
 
-def _parameters(network: Network) -> tuple[NDArray[np.int64], FloatArray]:
-    """Shapes of the layers, and all their numbers."""
+def _bins(encoder: Encoder, *, together: bool) -> _Bins:
+    """Bits as bins of their columns: those of a column together, or one by one in their order."""
+    columns = [bit.column for bit in encoder.bits]
+    parts = [[i] for i in range(encoder.n_bits)]
+    if together:
+        parts = [[i for i, j in enumerate(columns) if j == column] for column in sorted({*columns})]
+    groups, cuts, patterns = [], [np.empty(0)], [np.empty((0, encoder.n_bits))]
+    for part in parts:
+        column = columns[part[0]]
+        own = encoder.columns[column]
+        places: set[float] = set()
+        for bit in (encoder.bits[i] for i in part):
+            if isinstance(bit.value, str):
+                code = own.values.index(bit.value)
+                places |= {code, code + 1.0}
+            elif bit.kind == "ge":
+                places.add(float(bit.value or 0.0))
+        groups.append((column, sum(map(len, cuts)), len(places), sum(map(len, patterns))))
+        cuts.append(np.array(sorted(places)))
+        # A code in every bin, and what the encoder makes of it.
+        codes = np.zeros((len(places) + 2, encoder.n_columns))
+        codes[:, column] = [-LARGEST_INPUT, *sorted(places), np.nan]
+        bits = encoder.transform(codes)[:, encoder.n_numbers :]
+        patterns.append(np.where(np.isin(np.arange(encoder.n_bits), part), bits, 0.0))
+    found = np.array(groups, dtype=np.int64).reshape(-1, 4)
+    found[:, 2] += found[:, 1]
+    return _Bins(found, np.concatenate(cuts), np.concatenate(patterns))
+
+
+def _is_exact(encoder: Encoder, network: Network) -> bool:
+    """Whether sums of the first layer do not round, so that their terms may come in any order."""
+    W = network.weights[0]
+    is_on_grid = not encoder.numbers or 0.0 < encoder.step <= 1.0
+    is_small = np.abs(W).sum(axis=1).max(initial=0.0) * LARGEST_SCALED < 2.0**53 * encoder.step
+    return bool((np.rint(W) == W).all() and is_on_grid and (is_small or not encoder.numbers))
+
+
+def _parameters(network: Network, n_terms: int) -> tuple[NDArray[np.int64], FloatArray]:
+    """Shapes of the layers, and all their numbers; of the first one those of the numbers."""
     shape = network.architecture
     shapes, parts = [], []
     for k, (W, t) in enumerate(zip(network.weights, network.thresholds, strict=True)):
+        taken = W if k else W[:, :n_terms]
         is_last = k + 1 == shape.n_layers
         is_score = is_last and (shape.output != "step" or shape.ties != "first")
         n_levels = 0 if is_score else t.shape[1]
-        shapes.append((W.shape[1], W.shape[0], n_levels))
-        parts += [W.T.ravel(), t.ravel()]
+        shapes.append((taken.shape[1], W.shape[0], n_levels))
+        parts += [taken.T.ravel(), t.ravel()]
         if n_levels:
             parts.append(np.array(shape.activation_of(k).values, dtype=float))
     return np.array(shapes, dtype=np.int64), np.concatenate(parts)
 
 
-def _small_integers(encoder: Encoder, network: Network) -> tuple[Any, ...]:
+def _small_integers(encoder: Encoder, network: Network, bins: _Bins) -> tuple[Any, ...]:
     """The same for sums of 16 bits, with how large numbers may be; 0 if there is no room at all."""
-    most = _room(encoder, network)
-    used = [row != 0 for W in network.weights for row in W]
-    weights = [row[row != 0] for W in network.weights for row in W]
+    unit, n = encoder.step or 1.0, encoder.n_numbers
+    table = bins.patterns @ network.weights[0][:, n:].T / unit
+    most = _room(encoder, network, bins, table)
+    layers = [network.weights[0][:, :n], *network.weights[1:]]
+    rows = [row for W in layers for row in (W if most else np.zeros_like(W))]
     # Sums of the first layer are counts of steps.
-    units = [encoder.step or 1.0] + [1.0] * network.architecture.n_layers
-    limits = [t[:, 0] / unit for t, unit in zip(network.thresholds[:-1], units, strict=False)]
+    units = [unit] + [1.0] * network.architecture.n_layers
+    limits = [t[:, 0] / each for t, each in zip(network.thresholds[:-1], units, strict=False)]
     reached = np.ceil(np.concatenate([np.empty(0), *limits]))
     return (
         float(most),
+        (table if most else table[:0]).astype(np.int16),
         np.array(network.architecture.widths[1:], dtype=np.int64),
-        np.cumsum([0, *map(len, weights)]),
-        np.concatenate([np.flatnonzero(row) for row in used]),
-        (np.concatenate(weights) if most else np.zeros(sum(map(len, weights)))).astype(np.int16),
+        np.cumsum([0, *(np.count_nonzero(row) for row in rows)]),
+        np.concatenate([np.flatnonzero(row) for row in rows]),
+        np.concatenate([row[row != 0] for row in rows]).astype(np.int16),
         np.clip(reached, -_MOST_SUM - 1, _MOST_SUM + 1).astype(np.int16),
         np.ascontiguousarray(network.output_thresholds),
         network.architecture.ties == "first",
     )
 
 
-def _room(encoder: Encoder, network: Network) -> int:
+def _room(encoder: Encoder, network: Network, bins: _Bins, table: FloatArray) -> int:
     """How many steps large a number may be for all sums to have 16 bits, 0 if none may."""
     unit, shape = encoder.step or 1.0, network.architecture
     is_whole = all((np.rint(W) == W).all() for W in network.weights)
-    if not is_whole or math.frexp(unit)[0] != 0.5 or unit > 1.0:
-        return 0
-    if any(rule.values != STEP.values for rule in shape.activations):
+    is_step = all(rule.values == STEP.values for rule in shape.activations)
+    if not (is_whole and is_step and math.frexp(unit)[0] == 0.5 and unit <= 1.0):
         return 0
     sizes = [np.abs(W) for W in network.weights]
-    most = max((size.sum(axis=1).max(initial=0.0) for size in sizes[1:]), default=0.0)
+    # Sums of fours go through 16 bits by themselves, whatever their signs.
+    above = max((size.sum(axis=1).max(initial=0.0) for size in sizes[1:]), default=0.0)
+    by_bits = np.zeros(shape.widths[1])
+    for start, end in pairwise([*bins.groups[:, 3].tolist(), len(table)]):
+        by_bits += np.abs(table[start:end]).max(axis=0)
     _, terms, values, _ = _inputs(encoder)
-    fixed = np.abs(values[:, 2:]).max(axis=1) / unit
-    left = _MOST_SUM - (sizes[0] @ fixed).max(initial=0.0)
-    if most > _MOST_SUM or left < 1:
+    is_text, on_numbers = terms[:, 1] == 1, sizes[0][:, : encoder.n_numbers]
+    by_texts = on_numbers[:, is_text] @ np.abs(values[is_text, 1:]).max(axis=1, initial=0.0) / unit
+    left = _MOST_SUM - (by_bits + by_texts).max(initial=0.0)
+    if above > _MOST_SUM or left < 1:
         return 0
-    by_numbers = sizes[0][:, terms[:, 1] == kernels.NUMBER].sum(axis=1).max(initial=0.0)
-    return int(min(_MOST_SUM, left // max(1.0, by_numbers)))
+    return int(min(_MOST_SUM, left // max(1.0, on_numbers[:, ~is_text].sum(axis=1).max(initial=0))))
