@@ -58,11 +58,11 @@ def test_numbers():
         assert np.array_equal(Predictor(model)(X[0]), model.predict(X[:1])[0])
 
 
-def mixed_model(rng, encode, weights):
+def mixed_model(rng, encode, weights, scale="auto"):
     """Numbers and texts with gaps, as numbers, bits or both."""
     codes = mixed_rows(rng, 60)
     kind = Architecture.create(1, 2, weights=weights).weights[0]
-    inputs = Inputs(encode, cuts=6)
+    inputs = Inputs(encode, scale, cuts=6)
     encoder = Encoder.learn(codes, COLUMNS, inputs, weights=kind, header=True)
     model = make_model(rng, n_features=encoder.n_inputs, hidden=(9, 4), weights=weights, scale=None)
     return Model(encoder, model.network, ("p", "q", "r"))
@@ -79,8 +79,8 @@ def mixed_rows(rng, count):
 @pytest.mark.parametrize("weights", ["ternary", "int:5", "continuous"])
 def test_texts_and_gaps(encode, weights):
     rng = np.random.default_rng(11)
-    for _ in range(3):
-        model = mixed_model(rng, encode, weights)
+    for scale in ("auto", "auto", None):
+        model = mixed_model(rng, encode, weights, scale)
         codes = mixed_rows(rng, 600)
         wanted = model.network.predict(model.encoder.transform(codes))
         assert (Predictor(model).outcomes(codes) == wanted).all()

@@ -19,7 +19,8 @@ from bdnn.limits import LARGEST_INPUT
 #: What a prediction returns where a cell is missing or too large for any.
 REFUSED = -1
 
-_ROWS = 256
+#: Loops of known length are vectors: of so many rows, and of units in tables of so many columns.
+_ROWS, LANES = 256, 32
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -184,8 +185,7 @@ def _sum_bins(
     X: Floats, groups: Integers, cuts: Floats, table: Shorts, rows: Integers, sums: Shorts
 ) -> None:
     """Sum the table's rows of all bins, one line per row of the block."""
-    n_rows, n_units = len(X), table.shape[1]
-    raw = np.empty(_ROWS)
+    n_rows, raw = len(X), np.empty(_ROWS)
     for g in range(len(groups)):
         column, first, last, start = groups[g]
         line = rows[g]
@@ -195,24 +195,32 @@ def _sum_bins(
         for cut in cuts[first:last]:
             for r in range(n_rows):
                 line[r] += raw[r] >= cut
-    whole = len(groups) // 4 * 4
+    _add_rows(rows[:, :n_rows], table.shape[1], table.reshape(-1), sums.reshape(-1))
+
+
+@compiled
+def _add_rows(rows: Integers, width: int, table: Shorts, sums: Shorts) -> None:
+    """Sum rows of a table for every column of ``rows``; unsigned places need no check of signs."""
+    n_groups, n_rows = rows.shape
+    whole, lanes = n_groups // 4 * 4, np.uint64(LANES)
     for r in range(n_rows):
-        total = sums[r]
-        for u in range(n_units):
-            total[u] = 0
-        for g in range(0, whole, 4):
-            a, b, c, d = (
-                table[rows[g, r]],
-                table[rows[g + 1, r]],
-                table[rows[g + 2, r]],
-                table[rows[g + 3, r]],
-            )
-            for u in range(n_units):
-                total[u] += a[u] + b[u] + c[u] + d[u]
-        for g in range(whole, len(groups)):
-            a = table[rows[g, r]]
-            for u in range(n_units):
-                total[u] += a[u]
+        for lane in range(0, width, LANES):
+            out = np.uint64(r * width + lane)
+            for u in range(lanes):
+                sums[out + u] = 0
+            for g in range(0, whole, 4):
+                a, b = (
+                    np.uint64(rows[g, r] * width + lane),
+                    np.uint64(rows[g + 1, r] * width + lane),
+                )
+                c = np.uint64(rows[g + 2, r] * width + lane)
+                d = np.uint64(rows[g + 3, r] * width + lane)
+                for u in range(lanes):
+                    sums[out + u] += table[a + u] + table[b + u] + table[c + u] + table[d + u]
+            for g in range(whole, n_groups):
+                a = np.uint64(rows[g, r] * width + lane)
+                for u in range(lanes):
+                    sums[out + u] += table[a + u]
 
 
 @compiled
@@ -269,7 +277,7 @@ def predict_rows(
         largest = max(largest, width)
     before = np.zeros((largest, _ROWS), dtype=np.int16)
     after = np.zeros((largest, _ROWS), dtype=np.int16)
-    by_bins = np.zeros((_ROWS, widths[0]), dtype=np.int16)
+    by_bins = np.zeros((_ROWS, short_table.shape[1]), dtype=np.int16)
     rows = np.zeros((len(groups), _ROWS), dtype=np.int64)
     sums, best, scores = np.zeros(_ROWS, dtype=np.int16), np.zeros(_ROWS), np.zeros(n_outputs)
     unit = step if step > 0.0 and len(widths) == 1 else 1.0

@@ -210,6 +210,8 @@ def _small_integers(encoder: Encoder, network: Network, bins: _Bins) -> tuple[An
     unit, n = encoder.step or 1.0, encoder.n_numbers
     table = bins.patterns @ network.weights[0][:, n:].T / unit
     most = _room(encoder, network, bins, table)
+    padding = -table.shape[1] % kernels.LANES
+    short = np.pad(table if most else table[:0], ((0, 0), (0, padding)))
     layers = [network.weights[0][:, :n], *network.weights[1:]]
     rows = [row for W in layers for row in (W if most else np.zeros_like(W))]
     # Sums of the first layer are counts of steps.
@@ -218,7 +220,7 @@ def _small_integers(encoder: Encoder, network: Network, bins: _Bins) -> tuple[An
     reached = np.ceil(np.concatenate([np.empty(0), *limits]))
     return (
         float(most),
-        (table if most else table[:0]).astype(np.int16),
+        short.astype(np.int16),
         np.array(network.architecture.widths[1:], dtype=np.int64),
         np.cumsum([0, *(np.count_nonzero(row) for row in rows)]),
         np.concatenate([np.flatnonzero(row) for row in rows]),
