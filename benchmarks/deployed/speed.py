@@ -43,7 +43,11 @@ def speed(seconds: float) -> None:
         }
         ours = {
             f"{inputs} {width}": bdnn.BDNNClassifier(
-                hidden=(width,), inputs=inputs, limits=bdnn.Limits(seconds=seconds), random_state=0
+                hidden=(width,),
+                inputs=inputs,
+                objective="loss",
+                limits=bdnn.Limits(seconds=seconds),
+                random_state=0,
             )
             for inputs in ("scaled", "cuts")
         }

@@ -62,14 +62,15 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
     Parameters
     ----------
     hidden : "auto" or tuple of int, default "auto"
-        Widths of the hidden layers; chosen with ``objective="accuracy"`` and ``(25,)`` otherwise.
+        Widths of the hidden layers; by default chosen for the accuracy, and ``(25,)`` for the loss.
     objective : {"auto", "accuracy", "loss"}, default "auto"
         What training is for: rows that nobody has seen, so that held-out rows choose inputs, shape
         and training among trees, linear models and networks; or the smallest loss on the training
-        rows, with a bound. ``"auto"`` is the accuracy where neither ``hidden`` nor anything else is
-        given that only the loss has.
+        rows, with a bound. ``"auto"`` is the accuracy where nothing is given that only the loss
+        has, such as a method or constraints.
     max_bytes : int or None, default None
-        The most that the network may take, about, with ``objective="accuracy"``.
+        The most flash that the C export may take, tables and code, by the estimate of
+        ``to_c().flash_estimate``; with ``objective="accuracy"``.
     weights : str or sequence of str, default "auto"
         Chosen with ``objective="accuracy"``, and ``"ternary"`` otherwise;
         ``"continuous"`` for [-1, 1], ``"ternary"`` for {-1, 0, 1}, ``"binary"`` for {-1, 1},
@@ -145,7 +146,8 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
     --------
     >>> import bdnn
     >>> data = bdnn.datasets.load("iris")
-    >>> model = bdnn.BDNNClassifier(hidden=(3,), random_state=0).fit(data.X[:100], data.y[:100])
+    >>> model = bdnn.BDNNClassifier(hidden=(3,), objective="loss", random_state=0)
+    >>> model = model.fit(data.X[:100], data.y[:100])
     >>> model.result_.status, model.result_.loss
     ('optimal', 0.0)
     """
@@ -222,7 +224,8 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         def finish() -> None:
             task = self._task(samples, shape, learned.encoder, budget)
             network = lowered(learned.network, task.problem)
-            result = learned_result(learned, network, task.problem, began)
+            data = task.certificate.get("data")
+            result = learned_result(learned, network, task.problem, data, began)
             model = Model(learned.encoder, network, task.classes)
             model = with_probabilities(model, learned, samples.labels, samples.weight)
             self._take(model, result, task.certificate, Memory(samples, shape, None))

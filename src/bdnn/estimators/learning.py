@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from bdnn.clock import Slot
+from bdnn.constraints import Sparsity
 from bdnn.encoding import Encoder, Inputs
 from bdnn.errors import ModelError
 from bdnn.estimators.samples import LabelledSamples
+from bdnn.export.c import export_c
 from bdnn.learning.learn import Learned, learn
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray
@@ -69,20 +71,20 @@ def learns(estimator: Any, samples: LabelledSamples) -> bool:
         "method": estimator.method != "auto",
         "validation_fraction": bool(estimator.validation_fraction),
         "robust": estimator.robust is not None,
-        "constraints": not _is_empty(estimator.constraints),
+        "constraints": bool(_constraints(estimator)),
         "start": estimator.start is not None,
         "radius": samples.radius is not None,
         "must": samples.must is not None,
     }
     given = [name for name, is_asked in only_loss.items() if is_asked]
+    if estimator.objective == "accuracy" and _most_inputs(estimator) is not None:
+        given.remove("constraints")
     if estimator.objective == "accuracy" and given:
         raise ModelError(
             f"objective 'accuracy' chooses how to train by itself, got {given[0]}: leave it out or "
             "use objective='loss'."
         )
-    # A width that is given is most often about the loss of such networks.
-    is_open = given_or(estimator.hidden, None) is None and not given
-    wanted = is_open if estimator.objective == "auto" else estimator.objective == "accuracy"
+    wanted = not given if estimator.objective == "auto" else estimator.objective == "accuracy"
     if estimator.max_bytes is not None and not wanted:
         raise ModelError(
             "max_bytes is for objective 'accuracy', got parameters that ask for a small loss: give "
@@ -91,8 +93,20 @@ def learns(estimator: Any, samples: LabelledSamples) -> bool:
     return wanted
 
 
-def _is_empty(constraints: object) -> bool:
-    return isinstance(constraints, Sequence) and not constraints
+def _constraints(estimator: Any) -> tuple[Any, ...]:
+    given = estimator.constraints
+    return tuple(given) if isinstance(given, Sequence) else (given,)
+
+
+def _most_inputs(estimator: Any) -> int | None:
+    """How many inputs a scorecard may have, where that is all that is asked for."""
+    given = _constraints(estimator)
+    if len(given) != 1 or not isinstance(given[0], Sparsity):
+        return None
+    most = given[0].per_unit
+    is_flat = given_or(estimator.hidden, ()) in ((), [])
+    is_all = vars(given[0]) == vars(Sparsity(most))
+    return most if is_flat and is_all and type(most) is int else None
 
 
 def learn_samples(
@@ -113,7 +127,8 @@ def learn_samples(
     kept = _KEPT * budget.seconds + _KEPT_PER_ROW * len(samples.labels)
     left = budget.seconds - min(kept, _MOST_KEPT * budget.seconds)
     left -= time.perf_counter() - began
-    hidden = None
+    most_inputs = _most_inputs(estimator)
+    hidden: tuple[int, ...] | None = None if most_inputs is None else ()
     if given_or(estimator.hidden, None) is not None:
         given = Architecture.create(1, samples.n_outputs, hidden=estimator.hidden)
         hidden = given.hidden
@@ -130,6 +145,8 @@ def learn_samples(
         seed=budget.seed,
         inputs=Inputs.of(estimator.inputs),
         hidden=hidden,
+        most_inputs=most_inputs,
+        ternary=given_or(estimator.weights, None) is not None,
         max_bytes=estimator.max_bytes,
         groups=groups,
         header=plain.header,
@@ -137,9 +154,15 @@ def learn_samples(
 
 
 def learned_result(
-    learned: Learned, network: Network, problem: Problem[OutputLoss], began: float
+    learned: Learned,
+    network: Network,
+    problem: Problem[OutputLoss],
+    data: Mapping[str, Any] | None,
+    began: float,
 ) -> TrainingResult:
-    """What is known of a learnt network: its loss as it is, and a bound that costs nothing."""
+    """What is known of a learnt network: its loss as it is, a bound that costs nothing, bytes."""
+    model = Model(learned.encoder, network, tuple(range(network.architecture.n_outputs)))
+    flash = export_c(model, data=data).flash_estimate
     return TrainingResult(
         status="interrupted" if learned.is_interrupted else "selected",
         loss=float(problem.value(network) * Fraction(problem.samples.unit)),
@@ -147,7 +170,7 @@ def learned_result(
         error=problem.error(network),
         seconds=time.perf_counter() - began,
         method="learning",
-        held_out=learned.held_out,
+        held_out=replace(learned.held_out, bytes=flash),
     )
 
 

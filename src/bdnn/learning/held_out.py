@@ -29,7 +29,7 @@ class Figures:
     folds : int
         Number of folds that it was trained for.
     bytes : int
-        Of one of its networks.
+        Of weights, thresholds and cuts of one of its networks, about.
     seconds : float
     """
 
@@ -56,7 +56,7 @@ class HeldOut:
     teachers : tuple of str
         The candidates that a network learnt from, the best first.
     bytes : int
-        Of the network.
+        Of flash that the C export of the network takes, tables and code, about.
     rows : array of int
         Training rows that follow.
     share : array of shape (n_rows, n_classes)
@@ -71,9 +71,9 @@ class HeldOut:
     chosen: str = ""
     teachers: tuple[str, ...] = ()
     bytes: int = 0
-    rows: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    share: Array = field(default_factory=lambda: np.zeros((0, 0), np.float32))
-    scores: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    rows: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.intp), repr=False)
+    share: Array = field(default_factory=lambda: np.zeros((0, 0), np.float32), repr=False)
+    scores: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """What a model file keeps, as plain data: all but the rows."""

@@ -41,7 +41,7 @@ class DotSum(AbstractSum):
     @property
     def is_exact(self) -> bool:
         """Whether weights, inputs and sums have room in their types."""
-        return not self.units.is_real and self._reach < 2**31
+        return not self.units.is_real and self.reach < 2**31
 
     @property
     def n_instructions(self) -> int:
@@ -54,7 +54,8 @@ class DotSum(AbstractSum):
         return False
 
     @property
-    def _reach(self) -> int:
+    def reach(self) -> int:
+        """Largest absolute value of any partial sum of integers."""
         return int(np.abs(self.units.weights).sum(axis=1).max(initial=0)) * self.largest
 
     def declare(self, code: Code) -> None:
