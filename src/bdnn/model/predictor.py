@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 # A sum of 16 bits, less one on either side for limits that no sum reaches.
 _MOST_SUM = 2**15 - 2
+_FEW_ROWS = 16
 
 
 class Predictor:
@@ -96,7 +97,10 @@ class Predictor:
         """Index of every row's predicted class, for rows of codes."""
         found = np.empty(len(codes), dtype=np.int64)
         rows = np.ascontiguousarray(codes, dtype=float)
-        done = kernels.predict_rows(rows, found, *self._arrays, *self._small)
+        small = self._small
+        if len(rows) < _FEW_ROWS:  # which would leave most of a block empty
+            small = (0.0, *small[1:])
+        done = kernels.predict_rows(rows, found, *self._arrays, *small)
         if done < len(rows):
             self._refuse(rows)
         return found
