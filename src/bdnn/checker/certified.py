@@ -76,7 +76,8 @@ def uncertified(
     model: CheckedModel, samples: Samples, found: Evaluation, ball: Ball, deadline: Deadline
 ) -> list[bool | None]:
     """Tell for every sample whether another class is possible in its ball, None if unknown."""
-    guarantee = Guarantee(model, ball)
+    # Training lets all bits move on their own.
+    guarantee = Guarantee(model, ball, joined=False)
     verdicts: dict[tuple[bytes, int], bool | None] = {}
     for i, case in enumerate(zip(samples.records, samples.classes, strict=True)):
         if case in verdicts:

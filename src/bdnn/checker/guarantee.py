@@ -14,16 +14,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, Literal
 
 from bdnn import limits
 from bdnn.checker.claims import Deadline
+from bdnn.checker.columns import ColumnsAround
 from bdnn.checker.evaluation import Evaluator
 from bdnn.checker.intervals import BoxNetwork
 from bdnn.checker.layers import Number
 from bdnn.checker.model import Classifier
+from bdnn.checker.numbers import SCALING_ERROR, clipped, root_above
 from bdnn.checker.samples import Row
 
 Norm = Literal["linf", "l1", "l2"]
@@ -31,29 +33,41 @@ Units = Literal["raw", "scaled"]
 #: Least and largest coordinate: a grid point, a whole raw number, or the input itself.
 Coordinates = list[tuple[Fraction, Fraction]]
 
-# Relative error of the scaler, which subtracts and multiplies once: two roundings, doubled twice.
-_SCALING_ERROR = Fraction(1, 2**50)
-_LARGEST_SCALED = Fraction(2**30)
-
 
 @dataclass(frozen=True)
 class Domain:
-    """The inputs that exist: ranges, whole numbers, fixed features, one-hot groups."""
+    """The inputs that exist: ranges, whole numbers, fixed features, one-hot groups.
+
+    Another truth value or text is ``change`` away; values may get lost, and gaps may be any value,
+    at no cost where that is admitted.
+    """
 
     lower: Sequence[float]
     upper: Sequence[float]
     integer: Sequence[bool]
     fixed: Sequence[bool]
-    groups: Sequence[Sequence[int]] = ()
+    groups: Sequence[Sequence[int]]
+    change: Sequence[float]
+    may_be_missing: Sequence[bool]
+    may_be_known: Sequence[bool]
+
+    @classmethod
+    def of_anything(cls, n: int) -> Domain:
+        """Everything that numbers can be; truth values, texts and gaps stay what they are."""
+        no = [False] * n
+        return cls([-math.inf] * n, [math.inf] * n, no, no, (), [math.inf] * n, no, no)
 
 
 @dataclass(frozen=True)
 class Ball:
-    """What a perturbation may be, all with lengths up to the radius, or below it if not closed."""
+    """What a perturbation may be, all with lengths up to the radius, or below it if not closed.
+
+    Units other than raw or scaled moves are the raw move of every column that is a length of 1.
+    """
 
     radius: Fraction
     norm: Norm
-    units: Units
+    units: Units | Sequence[float]
     closed: bool = True
 
     def holds(self, lengths: Sequence[Fraction]) -> bool:
@@ -69,28 +83,51 @@ class Ball:
 class Guarantee:
     """The question whether a class holds in the balls around inputs."""
 
-    def __init__(self, model: Classifier, ball: Ball, domain: Domain | None = None) -> None:
+    def __init__(
+        self, model: Classifier, ball: Ball, domain: Domain | None = None, *, joined: bool = True
+    ) -> None:
         n, self.encoder = model.n_features, model.encoder
-        anything = Domain([-math.inf] * n, [math.inf] * n, [False] * n, [False] * n)
-        self.model, self.ball = model, ball
-        self.domain = anything if domain is None else domain
+        self.model, self.ball, self.joined = model, ball, joined
+        domain = Domain.of_anything(n) if domain is None else domain
         self.network, self.boxes = Evaluator(model), BoxNetwork(model)
-        factor = [abs(Fraction(f)) for f in self.encoder.factor]
-        self.weight = factor if ball.units == "scaled" else [Fraction(1)] * n
-        self._reach = [ball.radius / weight for weight in self.weight]
+        if isinstance(ball.units, str):
+            factor = [abs(Fraction(f)) for f in self.encoder.factor]
+            self.weight = factor if ball.units == "scaled" else [Fraction(1)] * n
+        else:
+            self.weight = [1 / Fraction(reach) if reach else Fraction(0) for reach in ball.units]
+        still = [
+            bool(domain.fixed[j])
+            or not self.weight[j]
+            or (
+                column.kind != "number"
+                and math.isinf(domain.change[j])
+                and not (domain.may_be_missing[j] or domain.may_be_known[j])
+            )
+            for j, column in enumerate(self.encoder.columns)
+        ]
+        self.domain = replace(domain, fixed=still)
+        self._reach = [ball.radius / weight if weight else Fraction(0) for weight in self.weight]
+        jumps = [
+            domain.may_be_missing[j]
+            or domain.may_be_known[j]
+            or (column.kind != "number" and not still[j])
+            for j, column in enumerate(self.encoder.columns)
+        ]
+        self._is_plain = self.encoder.is_plain and not any(jumps)
 
-    def holds(self, row: Row, label: int, proof: Any = None) -> bool:
-        """Tell whether every input in the ball is certainly put into a class.
-
-        Parameters
-        ----------
-        proof : nested list, optional
-            Halvings ``[feature, cut, left, right]`` of the box around the input.
-        """
+    def holds(
+        self,
+        row: Row,
+        label: int,
+        proof: Any = None,  # halvings ``[feature, cut, left, right]`` of the box around the input
+    ) -> bool:
+        """Tell whether every input in the ball is certainly put into a class."""
         if not self.ball.closed and not self.ball.radius:
             return True
-        if not self.encoder.is_plain:
-            return proof is None and self._holds_in_box(row, label)
+        if not self._is_plain:
+            if not self.joined:
+                return proof is None and self._holds_in_box(row, label)
+            return ColumnsAround(self, row).holds(label, proof)
         return _Around(self, row).is_closed(self.reach(row), label, proof)
 
     def counter_example(self, row: Row, label: int, deadline: Deadline | None = None) -> Row | None:
@@ -106,12 +143,28 @@ class Guarantee:
 
     def contains(self, row: Row, other: Row) -> bool:
         """Tell whether another input is in the ball around a row."""
-        lengths = [
-            abs(Fraction(a) - Fraction(b)) * weight
-            for a, b, weight in zip(other, row, self.weight, strict=True)
-            if b == b  # a missing value stays missing
-        ]
-        return self.ball.holds(lengths)
+        moves = [self.move(j, a, b) for j, (a, b) in enumerate(zip(row, other, strict=True))]
+        lengths = [move for move in moves if move is not None]
+        return len(lengths) == len(moves) and (not any(lengths) or self.ball.holds(lengths))
+
+    def move(self, j: int, before: float, after: float) -> Fraction | None:
+        """How far a code of a column is from another one, None if it is out of reach."""
+        domain, is_gap, is_lost = self.domain, before != before, after != after
+        if before == after or (is_gap and is_lost):
+            return Fraction(0)
+        if domain.fixed[j]:
+            return None
+        if is_lost:
+            return Fraction(0) if domain.may_be_missing[j] else None
+        column = self.encoder.columns[j]
+        is_unknown = column.kind == "category" and after < 0
+        if is_unknown and self.encoder.unknown == "error":
+            return None
+        if is_gap:
+            return Fraction(0) if domain.may_be_known[j] else None
+        if column.kind != "number":
+            return Fraction(domain.change[j]) if math.isfinite(domain.change[j]) else None
+        return abs(Fraction(after) - Fraction(before)) * self.weight[j]
 
     def _holds_in_box(self, row: Row, label: int) -> bool:
         """Tell whether the class is certain where every column takes what it can on its own.
@@ -151,19 +204,30 @@ class Guarantee:
         """Smallest and largest double of every feature."""
         ends = []
         for j, (x, reach) in enumerate(zip(row, self._reach, strict=True)):
-            if self.domain.fixed[j] or x != x or self.encoder.columns[j].kind == "category":
+            least, most = self.range_of(j, x)
+            is_free = x != x and self.domain.may_be_known[j] and not self.domain.fixed[j]
+            if is_free and self.encoder.columns[j].kind == "number":
+                ends.append((least, most))
+                continue
+            if self.domain.fixed[j] or x != x or self.encoder.columns[j].kind != "number":
                 ends.append((x, x))
                 continue
             whole = bool(self.domain.integer[j])
             high = _below(Fraction(x) + reach, whole=whole, closed=self.ball.closed)
             low = -_below(reach - Fraction(x), whole=whole, closed=self.ball.closed)
-            least, most = min(self.domain.lower[j], x), max(self.domain.upper[j], x)
-            if whole:
-                least = math.ceil(least) if math.isfinite(least) else least
-                most = math.floor(most) if math.isfinite(most) else most
             # An open ball of a feature that cannot move holds the input itself.
             ends.append((min(x, max(low, least)), max(x, min(high, most))))
         return ends
+
+    def range_of(self, j: int, x: float) -> tuple[float, float]:
+        """Least and largest value of a column of numbers that exist, the row's own among them."""
+        least, most = self.domain.lower[j], self.domain.upper[j]
+        if x == x:
+            least, most = min(least, x), max(most, x)
+        if self.domain.integer[j]:
+            least = math.ceil(least) if math.isfinite(least) else least
+            most = math.floor(most) if math.isfinite(most) else most
+        return max(least, -limits.LARGEST_INPUT), min(most, limits.LARGEST_INPUT)
 
     def _corners(self, row: Row, label: int) -> Iterator[Row]:
         ends = self.ends(row)
@@ -204,7 +268,7 @@ class _Around:
                 (x - Fraction(number.shift)) * Fraction(number.factor)
                 for x, number in zip(self._raw, encoder.numbers, strict=True)
             )
-            self._centre = [max(-_LARGEST_SCALED, min(_LARGEST_SCALED, s)) for s in exact]
+            self._centre = [clipped(s) for s in exact]
         # How far a scaled input moves when its raw feature moves by a radius of 1.
         factors = zip(encoder.factor, self.weight, strict=True)
         self._unit = [abs(Fraction(f)) / w for f, w in factors]
@@ -240,7 +304,7 @@ class _Around:
             else:
                 distance = abs(nearest * (step or 1) - self._centre[j])
                 if step:
-                    distance -= step / 2 + _SCALING_ERROR * (abs(self._centre[j]) + distance)
+                    distance -= step / 2 + SCALING_ERROR * (abs(self._centre[j]) + distance)
                 moves.append(max(Fraction(0), distance) / self._unit[j])
         return not self.ball.holds(moves)
 
@@ -271,7 +335,7 @@ class _Around:
         half = Fraction(self.step) / 2
         loose = sum(
             (
-                abs(w) * (half + _SCALING_ERROR * abs(s))
+                abs(w) * (half + SCALING_ERROR * abs(s))
                 for w, s in zip(weights, self._centre, strict=True)
             ),
             Fraction(0),
@@ -279,8 +343,8 @@ class _Around:
         sizes = [abs(w) * u for w, u in zip(weights, self._unit, strict=True)]
         dual = max(sizes)
         if self.ball.norm == "l2":
-            dual = _root_above(sum((size * size for size in sizes), Fraction(0)))
-        spread = loose + self.ball.radius * dual * (1 + _SCALING_ERROR)
+            dual = root_above(sum((size * size for size in sizes), Fraction(0)))
+        spread = loose + self.ball.radius * dual * (1 + SCALING_ERROR)
         return middle - spread, middle + spread
 
 
@@ -298,9 +362,3 @@ def _below(value: Fraction, *, whole: bool, closed: bool) -> float:
     if exact > value or (exact == value and not closed):
         number = math.nextafter(number, -math.inf)
     return number
-
-
-def _root_above(square: Fraction) -> Fraction:
-    """A fraction not below a square root, and hardly above."""
-    scale = 2**60
-    return Fraction(math.isqrt(math.ceil(square * scale * scale)) + 1, scale)

@@ -39,17 +39,11 @@ class TargetScaler:
     Targets are standardised first. A weight of 1 in the last layer then stands for ``unit``
     standard deviations, so that the weight set reaches over the whole range of the targets: one
     continuous weight does by itself, integer weights by half of the units together.
-
-    Parameters
-    ----------
-    shift, factor : arrays of shape (n_outputs,)
-    unit : array of shape (n_outputs,)
-        Factor in standard deviations of the targets.
     """
 
-    shift: FloatArray
+    shift: FloatArray  # (n_outputs,)
     factor: FloatArray
-    unit: FloatArray
+    unit: FloatArray  # (n_outputs,): factor in standard deviations of the targets
 
     @classmethod
     def fit(
@@ -198,14 +192,6 @@ class Model:
             )
         match = labels[:, None] == self.labels
         return np.where(match.any(axis=1), match.argmax(axis=1), -1)
-
-    def require_plain(self, what: str) -> None:
-        """Raise an error unless every column is one number."""
-        if not self.encoder.is_plain:
-            raise UnsupportedFeatureError(
-                f"{what} is for models whose columns are numbers, got one with texts or bits: use "
-                "certify or another attack, or train with inputs='scaled' on numbers."
-            )
 
     def require_classifier(self, what: str) -> None:
         """Raise an error for a regressor, whose outputs are no classes."""

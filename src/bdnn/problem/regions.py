@@ -1,4 +1,7 @@
-"""What samples may become: a box of inputs around each, and for some norms a ball as well.
+"""What samples may become: a box of inputs around each, bins of columns, and for some norms a ball.
+
+Inputs that the bin of a raw column decides move together, see :mod:`bdnn.problem.reach`; the box
+holds their least and largest values.
 
 Where the balls of two samples of different classes have a point in common, no classifier gives both
 classes to it, so that at least one of the two is not certified. Samples are the corners of a graph
@@ -11,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +26,7 @@ from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.intervals import Bounds, IntervalPass, sum_bounds
 from bdnn.network.network import Network
 from bdnn.network.norms import SLACK, Norm, dual_length
+from bdnn.problem.reach import BinReach, budget_sums, reach_sums
 from bdnn.problem.samples import IntegerArray
 from bdnn.program import IndexArray
 
@@ -48,6 +53,10 @@ class Regions:
     # (n_lines, n_columns): what the regions surround, in the unit of the radius; if it is not
     # the centres.
     points: FloatArray | None = None
+    # Columns whose bins decide inputs; the other inputs are numbers of their own.
+    bins: tuple[BinReach, ...] = ()
+    # Whether numbers move along with their columns alone, as balls need it, and do not jump.
+    is_ball: bool = True
 
     @property
     def rounding(self) -> float:
@@ -56,26 +65,51 @@ class Regions:
 
     def sums(self, W: FloatArray) -> Bounds:
         """Bounds of ``w.x`` over all regions, one column per line of the weights."""
-        lower, upper = sum_bounds(W, self.low, self.high)
+        numbers = self.numbers
+        W_numbers, lines = W[:, numbers], len(self.low)
+        box = sum_bounds(W_numbers, self.low[:, numbers], self.high[:, numbers])
+        free = reach_sums(self.bins, W, lines)
         if self.norm == "linf":
+            return box[0] + free[0], box[1] + free[1]
+        limited = budget_sums(self.bins, W, self.radius, self.norm) if self.bins else free
+        lower, upper = box[0] + limited[0], box[1] + limited[1]
+        if not self.is_ball or not W_numbers.shape[1]:
             return lower, upper
-        dual = dual_length(self.norm, W * self.unit)
+        dual = dual_length(self.norm, W_numbers * self.unit[numbers])
         with np.errstate(invalid="ignore"):
             reach = np.where(dual > 0, self.radius[:, None] * dual, 0.0)
-        size = np.abs(self.centre) @ np.abs(W).T
-        rounded = self.rounding * np.abs(W).sum(axis=1)
-        middle, spread = self.centre @ W.T, (reach + rounded) * (1 + SLACK) + SLACK * size
-        return np.maximum(lower, middle - spread), np.minimum(upper, middle + spread)
+        centre = self.centre[:, numbers]
+        size = np.abs(centre) @ np.abs(W_numbers).T
+        rounded = self.rounding * np.abs(W_numbers).sum(axis=1)
+        middle, spread = centre @ W_numbers.T, (reach + rounded) * (1 + SLACK) + SLACK * size
+        ball = middle - spread + free[0], middle + spread + free[1]
+        return np.maximum(lower, ball[0]), np.minimum(upper, ball[1])
+
+    @cached_property
+    def numbers(self) -> NDArray[np.intp]:
+        """Places of the inputs that no bin decides."""
+        decided = np.concatenate([np.empty(0, np.intp), *(bins.inputs for bins in self.bins)])
+        return np.setdiff1d(np.arange(self.low.shape[1]), decided)
+
+    def boxes(self) -> Regions:
+        """The same regions with inputs that all move on their own, which is more."""
+        return replace(self, bins=(), norm="linf")
 
     def is_certain(self, network: Network, classes: NDArray[np.intp]) -> BoolArray:
         """Tell in which regions a network certainly predicts the given class."""
         return IntervalPass(network, self.step).is_certain(self.low, self.high, classes, self.sums)
 
+    def free_units(self, network: Network) -> BoolArray:
+        """Tell which first-layer units can take several values in regions."""
+        W = network.weights[0]
+        return IntervalPass(network, self.step).free_units(self.low, self.high, self.sums(W))
+
     def subset(self, lines: IndexArray) -> Regions:
         """Some of the regions."""
         parts = {name: getattr(self, name)[lines] for name in ("low", "high", "centre", "radius")}
         points = None if self.points is None else self.points[lines]
-        return replace(self, **parts, points=points)
+        bins = tuple(column.subset(lines) for column in self.bins)
+        return replace(self, **parts, points=points, bins=bins)
 
 
 def overlap_bound(

@@ -13,9 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bdnn.network.activation import BoolArray, FloatArray, weighted_sums
 from bdnn.network.norms import dual_length, length
+from bdnn.robustness.column_attacks import climbed
+from bdnn.robustness.column_attacks import pulled_back as back_by_columns
+from bdnn.robustness.columns import ColumnSet
 from bdnn.robustness.perturbation import PerturbationSet
 
 _ROUNDS = 8
@@ -93,7 +97,8 @@ def boundary(around: PerturbationSet, reference: FloatArray) -> CounterExamples:
         others = reference[said != label]
         ranks = range(min(_NEIGHBOURS, len(others)))
         for row in np.flatnonzero(around.classes == label) if ranks else ():
-            distances = length(around.norm, (others - around.X[row]) * weight)
+            moves = np.nan_to_num((others - around.X[row]) * weight)
+            distances = length(around.norm, moves)
             starts[: len(ranks), row] = others[np.argpartition(distances, ranks)[: len(ranks)]]
     for start in starts:
         attempt = CounterExamples.none(around).with_better(around, around.admitted(start))
@@ -108,6 +113,9 @@ def pulled_back(around: PerturbationSet, found: CounterExamples) -> CounterExamp
         return found
     part, weight = around.rows(rows), around.weight
     near = CounterExamples(found.X[rows], found.lengths[rows])
+    if isinstance(part, ColumnSet):
+        near = near.with_better(part, back_by_columns(part, near.X))
+        return _with_rows(found, rows, near)
 
     def clip(move: FloatArray, size: FloatArray) -> FloatArray:
         return np.clip(move, -size / weight, size / weight)
@@ -118,6 +126,12 @@ def pulled_back(around: PerturbationSet, found: CounterExamples) -> CounterExamp
             near = _bisected(part, near, near.lengths, clip)
         else:
             near = _by_feature(part, near)
+    return _with_rows(found, rows, near)
+
+
+def _with_rows(
+    found: CounterExamples, rows: NDArray[np.intp], near: CounterExamples
+) -> CounterExamples:
     X, lengths = found.X.copy(), found.lengths.copy()
     X[rows], lengths[rows] = near.X, near.lengths
     return CounterExamples(X, lengths)
@@ -162,10 +176,12 @@ def _climb(around: PerturbationSet, radius: FloatArray) -> CounterExamples:
         X = around.X
         for _ in range(max(2, _ROUNDS // max(1, n_others))):
             slope = _slope(around, X, radius, target)
-            slope = slope * around.unit if around.is_plain else _by_column(around, X, radius, slope)
-            tried = _moved(around, _steepest(around, slope), radius)
+            if isinstance(around, ColumnSet):
+                X = tried = climbed(around, slope, radius)
+            else:
+                tried = _moved(around, _steepest(around, slope * around.unit), radius)
+                X = 0.5 * (X + tried)
             best = best.with_better(around, tried)
-            X = 0.5 * (X + tried)
     return best
 
 
@@ -190,7 +206,7 @@ def _slope(around: PerturbationSet, X: FloatArray, radius: FloatArray, target: i
     slopes = []
     for k, (W, t) in enumerate(zip(network.weights, network.thresholds, strict=True)):
         sums, rule = weighted_sums(values, W), network.architecture.activation_of(k)
-        if k == 0 and around.is_plain:
+        if k == 0 and not isinstance(around, ColumnSet):
             dual = dual_length(around.norm, W * around.unit)
             width = np.maximum(radius[:, None] * dual, 1e-12)
         else:
@@ -207,23 +223,6 @@ def _slope(around: PerturbationSet, X: FloatArray, radius: FloatArray, target: i
     for W, slope in zip(reversed(network.weights[:-1]), reversed(slopes[:-1]), strict=True):
         gradient = (gradient * slope) @ W
     return np.asarray(gradient)
-
-
-def _by_column(
-    around: PerturbationSet, X: FloatArray, radius: FloatArray, slope: FloatArray
-) -> FloatArray:
-    """Slopes of columns: of their numbers, and of bits as far as their cuts are near."""
-    encoder = around.scaler
-    found = np.zeros_like(X)
-    for place, number in enumerate(encoder.numbers):
-        if number.value is None:
-            found[:, number.column] += slope[:, place] * around.unit[number.column]
-    for place, bit in enumerate(encoder.bits, start=encoder.n_numbers):
-        if bit.kind == "ge":
-            away = (X[:, bit.column] - float(bit.value or 0.0)) * around.weight[bit.column]
-            near = 1.0 / (1.0 + (away / np.maximum(radius, 1e-12)) ** 2)
-            found[:, bit.column] += slope[:, place] * near / np.maximum(radius, 1e-12)
-    return np.nan_to_num(found)
 
 
 def _moved(around: PerturbationSet, moves: FloatArray, radius: FloatArray) -> FloatArray:

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 
 from bdnn.network.activation import BoolArray, FloatArray
-from bdnn.network.intervals import IntervalPass, sum_bounds
+from bdnn.problem.regions import Regions
 from bdnn.program import IndexArray
 from bdnn.robustness.perturbation import PerturbationSet
 
 _SMALLEST_BATCH, _LARGEST_BATCH = 16, 512
 # A box of real numbers that is so narrow is given up: the class changes somewhere in it.
-_NARROW = 2.0**-36
-_LARGEST_PROOF = 1000
+NARROW = 2.0**-36
+LARGEST_PROOF = 1000
 
 
 class Branching:
@@ -40,9 +40,8 @@ class Branching:
         self.counter_example: FloatArray | None = None
         self.n_boxes = 0
         self._reach = radius  # boxes farther away are of no interest
-        self._pass = IntervalPass(around.network, around.scaler.step)
-        self._whole = around.domain.integer | (around.scaler.step > 0)
-        self._influence = _influence(around)
+        self._whole = around.whole
+        self._influence = influence_of(around)
         low, high = around.box(np.array([radius]))
         self._boxes = [(low[0], high[0])]
         self._open: list[tuple[float, int]] = [(0.0, 0)]
@@ -71,7 +70,7 @@ class Branching:
 
         It is left out, as None for the whole, where the search is not complete or the proof long.
         """
-        if not self.is_complete or len(self._splits) > _LARGEST_PROOF:
+        if not self.is_complete or len(self._splits) > LARGEST_PROOF:
             return None
         return self._tree(0)
 
@@ -87,21 +86,27 @@ class Branching:
         self.n_boxes += len(taken)
         costs, numbers = (np.array(part) for part in zip(*taken, strict=True))
         low, high = (np.array([self._boxes[k][side] for k in numbers]) for side in (0, 1))
-        within = self.around.box(np.array([self._reach]))
-        low, high = np.maximum(low, within[0]), np.minimum(high, within[1])
-        is_open = (low <= high).all(axis=1) & self._has_categories(low, high)
+        around = self.around
+        reach = self._reach  # which shrinks with a counter-example; boxes are tight for this one
+        low, high = around.tightened(low, high, reach)
+        is_open = (low <= high).all(axis=1)
+        if not is_open.all():
+            costs, numbers, low, high = (part[is_open] for part in (costs, numbers, low, high))
+        if not len(low):
+            return
+        is_open = around.is_possible(low, high)
         is_open &= ~self._look_at_nearest(costs, low, high, is_open)
         is_open &= costs < self._reach
-        inputs = self.around.input_box(low, high)
-        classes = np.repeat(self.around.classes, len(low))
-        is_open &= ~self._pass.is_certain(*inputs, classes, lambda W: sum_bounds(W, *inputs))
+        seen = around.parts(low, high, reach)
+        is_open &= ~seen.is_certain(around.network, np.repeat(around.classes, len(low)))
         # A point is settled by the forward pass, even if rounding leaves intervals in doubt.
-        is_open &= (low < high).any(axis=1)
+        is_open &= ~around.is_point(low, high)
         narrow = is_open & self._is_narrow(low, high)
         self._given_up = min(self._given_up, costs[narrow].min(initial=np.inf))
         is_open &= ~narrow
         if is_open.any():
-            self._halve(numbers[is_open], low[is_open], high[is_open])
+            lines = np.flatnonzero(is_open)
+            self._halve(numbers[lines], low[lines], high[lines], seen.subset(lines))
         while self._open and self._open[0][0] >= self._reach:
             self._open.clear()
 
@@ -110,9 +115,9 @@ class Branching:
     ) -> BoolArray:
         """Tell in which boxes the point nearest to the sample is a counter-example."""
         around = self.around
-        points = np.clip(around.current, low, high)
+        points = around.nearest_points(low, high)
         changed = around.network.predict(around.inputs(points)) != around.classes
-        changed &= is_open & self._has_categories(points, points)
+        changed &= is_open & around.is_possible(points, points)
         for place in np.flatnonzero(changed):  # costs ascend, so that the first is the nearest
             cost = float(costs[place])
             if cost >= self._reach and self.counter_example is not None:
@@ -126,34 +131,22 @@ class Branching:
                 self._given_up = min(self._given_up, cost)
         return np.asarray(changed)
 
-    def _has_categories(self, low: FloatArray, high: FloatArray) -> BoolArray:
-        """Tell which boxes hold a point with exactly one 1 in every group."""
-        possible = np.ones(len(low), dtype=bool)
-        for group in self.around.domain.groups:
-            members = list(group)
-            possible &= low[:, members].sum(axis=1) <= 1
-            possible &= high[:, members].sum(axis=1) >= 1
-        return possible
-
     def _is_narrow(self, low: FloatArray, high: FloatArray) -> BoolArray:
-        limit = np.where(self._whole, 0.0, _NARROW * (1.0 + np.abs(self.around.centre)))
+        limit = np.where(self._whole, 0.0, NARROW * (1.0 + np.abs(self.around.centre)))
         return np.asarray((high - low <= limit).all(axis=1))
 
-    def _halve(self, numbers: IndexArray, low: FloatArray, high: FloatArray) -> None:
-        a, b = self.around.input_box(low, high)
-        free = self._pass.free_units(a, b).astype(float)
-        # A feature that no free unit sees is the last choice, one without width is none.
-        gain = np.where(high > low, (b - a) * (free @ self._influence) + 1e-300, -1.0)
+    def _halve(self, numbers: IndexArray, low: FloatArray, high: FloatArray, seen: Regions) -> None:
+        free = seen.free_units(self.around.network).astype(float)
+        counts = (seen.high - seen.low) * (free @ self._influence)
+        gain = self.around.by_coordinate(counts, low, high)
         feature = gain.argmax(axis=1)
         lines = np.arange(len(low))
-        middle = 0.5 * (low[lines, feature] + high[lines, feature])
-        whole = self._whole[feature]
-        cut = np.where(whole, np.floor(middle), middle)
+        cut, after = self.around.halves(feature, low[lines, feature], high[lines, feature])
         left_high, right_low = high.copy(), low.copy()
         left_high[lines, feature] = cut
-        right_low[lines, feature] = np.where(whole, cut + 1, cut)
+        right_low[lines, feature] = after
         lows, highs = np.concatenate([low, right_low]), np.concatenate([left_high, high])
-        costs = self.around.lengths(np.clip(self.around.current, lows, highs))
+        costs = self.around.lengths(self.around.nearest_points(lows, highs))
         first = len(self._boxes)
         self._boxes.extend(zip(lows, highs, strict=True))
         for place, number in enumerate(numbers.tolist()):
@@ -164,7 +157,7 @@ class Branching:
             heapq.heappush(self._open, (float(costs[place]), first + place))
 
 
-def _influence(around: PerturbationSet) -> FloatArray:
+def influence_of(around: PerturbationSet) -> FloatArray:
     """How much a feature matters to a first-layer unit, and the unit to what follows."""
     W = around.network.weights
     if len(W) == 1:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -26,7 +26,7 @@ from bdnn.errors import DataError
 from bdnn.model import Model
 from bdnn.model_file.write import encoder_content
 from bdnn.network.activation import FloatArray
-from bdnn.network.norms import check_norm, check_radius, check_units
+from bdnn.network.norms import Units, check_norm, check_radius, check_units
 from bdnn.robustness.domain import Domain
 from bdnn.robustness.perturbation import PerturbationSet
 
@@ -36,7 +36,7 @@ VERSION = 1
 _LARGEST_RADIUS = 2.0**40
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Certificate:
     """A statement about one sample of one model.
 
@@ -46,7 +46,9 @@ class Certificate:
         No input nearer than the radius is put into another class, or this one within it is.
     model : str
         Fingerprint of network and scaler.
-    norm, units : str
+    norm : str
+    units : str or tuple of float
+        Raw or scaled moves, or the raw move of every column that is a length of 1.
     radius : float
     sample : tuple of float
         The raw input.
@@ -62,7 +64,7 @@ class Certificate:
     kind: str
     model: str
     norm: str
-    units: str
+    units: str | tuple[float, ...]
     radius: float
     sample: tuple[float, ...]
     label: int
@@ -112,13 +114,13 @@ class Certificate:
         domain, found = Domain.from_dict(self.domain, len(self.sample)), self.counter_example
         try:
             sample = np.array([self.sample])
-            around = PerturbationSet.create(model, sample, domain=domain)
+            around = PerturbationSet.create(model, sample, units=self.units, domain=domain)
         except DataError:
             return False  # a sample that does not exist
         ball = Ball(
             Fraction(self.radius),
             check_norm(self.norm),
-            check_units(self.units),
+            check_units(self.units) if isinstance(self.units, str) else self.units,
             closed=found is not None,
         )
         known = ExactDomain(
@@ -127,6 +129,9 @@ class Certificate:
             domain.integer.tolist(),
             domain.fixed.tolist(),
             domain.groups,
+            domain.change.tolist(),
+            domain.may_be_missing.tolist(),
+            domain.may_be_known.tolist(),
         )
         guarantee = Guarantee(_plain(model), ball, known)
         if around.classes[0] != self.label:
@@ -134,26 +139,31 @@ class Certificate:
         if found is not None:
             raw = np.array([found])
             exists = np.array_equal(around.admitted(raw), raw, equal_nan=True)
-            return (
-                exists
-                and bool(around.is_changed(raw)[0])
-                and ball.holds(
-                    [
-                        abs(Fraction(a) - Fraction(b)) * weight
-                        for a, b, weight in zip(found, self.sample, guarantee.weight, strict=True)
-                        if b == b
-                    ]
-                )
-            )
+            is_changed = bool(around.is_changed(raw)[0])
+            return exists and is_changed and guarantee.contains(self.sample, found)
         try:
             return guarantee.holds(self.sample, self.label, self.proof)
         except (TypeError, ValueError, IndexError, RecursionError):
             return False  # halvings that are none
 
+    def __repr__(self) -> str:
+        units = self.units if isinstance(self.units, str) else "own units of columns"
+        return (
+            f"<Certificate: {self.kind} within {self.radius:.6g} ({self.norm}, {units}) of a row "
+            f"of {len(self.sample)} columns, model {self.model[:12]}>"
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """The certificate as plain data for JSON."""
-        sample = [None if value != value else value for value in self.sample]
-        return {"format": FORMAT, "version": VERSION, **vars(self), "sample": sample}
+        sample, found = _with_gaps(self.sample), self.counter_example
+        return {
+            "format": FORMAT,
+            "version": VERSION,
+            **vars(self),
+            "units": self.units if isinstance(self.units, str) else list(self.units),
+            "sample": sample,
+            "counter_example": None if found is None else _with_gaps(found),
+        }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Certificate:
@@ -168,12 +178,12 @@ class Certificate:
                 kind,
                 str(values["model"]),
                 check_norm(values["norm"]),
-                check_units(values["units"]),
+                _units(values["units"]),
                 float(check_radius(values["radius"])),
-                tuple(math.nan if value is None else float(value) for value in values["sample"]),
+                _without_gaps(values["sample"]),
                 int(values["label"]),
                 dict(values["domain"]),
-                None if counter_example is None else tuple(map(float, counter_example)),
+                None if counter_example is None else _without_gaps(counter_example),
                 values["proof"],
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -181,6 +191,21 @@ class Certificate:
                 f"this is no certificate that can be read ({error}): give one written by bdnn."
             ) from error
         return certificate
+
+
+def _with_gaps(row: Sequence[float]) -> list[float | None]:
+    """A row for JSON, None for what is missing."""
+    return [None if value != value else value for value in row]
+
+
+def _without_gaps(row: Sequence[float | None]) -> tuple[float, ...]:
+    return tuple(math.nan if value is None else float(value) for value in row)
+
+
+def _units(units: Any) -> Units | tuple[float, ...]:
+    if isinstance(units, list):
+        return tuple(float(check_radius(reach)) for reach in units)
+    return check_units(units)
 
 
 def fingerprint(model: Model) -> str:

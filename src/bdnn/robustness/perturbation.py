@@ -1,7 +1,7 @@
 """What the inputs of a network can become within a radius, rounding to the grid included.
 
-Texts and missing values stay what they are. A column that is more than one number, with bits beside
-it or instead of it, is looked at in raw values.
+Here every column is one number; columns of bits, texts and missing values are those of
+:mod:`bdnn.robustness.columns`.
 
 A raw input x is scaled to ``s = (x - shift) * factor`` and rounded to the grid: the network sees
 ``z = k * step``. A perturbed input reaches the grid point k as soon as it crosses the edge of its
@@ -14,7 +14,9 @@ numbers can be off, so that what holds for them holds for ``predict`` on any raw
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +28,7 @@ from bdnn.errors import ModelError
 from bdnn.model import Model
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.network import Network
-from bdnn.network.norms import SLACK, Norm, Units, check_norm, check_units, length
+from bdnn.network.norms import SLACK, Norm, Units, check_norm, check_radius, check_units, length
 from bdnn.problem.regions import Regions
 from bdnn.robustness.domain import Domain
 
@@ -43,8 +45,9 @@ class PerturbationSet:
     domain : Domain
         The inputs that exist.
     norm : {"linf", "l1", "l2"}
-    units : {"scaled", "raw"}
-        What a radius of 1 is: a scaled input moved by 1, or a raw one.
+    units : {"scaled", "raw"} or tuple of float
+        What a radius of 1 is: a scaled input moved by 1, a raw one, or every raw column moved by
+        a length of its own, 0 for one that stands still.
     X : array of shape (n_samples, n_features)
         Raw inputs.
     centre : array of the same shape
@@ -62,7 +65,7 @@ class PerturbationSet:
     model: Model
     domain: Domain
     norm: Norm
-    units: Units
+    units: Units | tuple[float, ...]
     X: FloatArray
     centre: FloatArray
     current: FloatArray
@@ -79,13 +82,19 @@ class PerturbationSet:
         y: ArrayLike | None = None,
         *,
         norm: str = "linf",
-        units: str = "scaled",
+        units: str | Mapping[Any, float] | Sequence[float] = "scaled",
         domain: Domain | None = None,
     ) -> PerturbationSet:
-        """Look around samples of a classifier, whatever its weights and activations."""
+        """Look around samples of a classifier, whatever its weights and activations.
+
+        A mapping of columns, by name or number, to lengths of raw moves are units too: every
+        column moves by its own, and the others stand still.
+        """
+        from bdnn.robustness.columns import ColumnSet  # a subclass
+
         model.require_classifier("robustness")
-        scaler = model.encoder
-        if not (np.isfinite(scaler.units) & (scaler.units != 0)).all():
+        encoder = model.encoder
+        if not (np.isfinite(encoder.units) & (encoder.units != 0)).all():
             raise ModelError(
                 "a scaler with a factor of 0 says nothing about raw inputs: train the model again."
             )
@@ -95,9 +104,32 @@ class PerturbationSet:
                 f"domain must be a Domain, got {domain!r}: make one with Domain.create."
             )
         domain.check(X)
+        measure = _parse_units(units, encoder.names)
+        if not isinstance(measure, str):
+            domain = replace(domain, fixed=domain.fixed | (np.array(measure) == 0))
+        listed = np.array([column.kind != "number" for column in encoder.columns])
+        _check_changes(encoder, domain, listed)
+        classes = model.outcomes(X)
+        labels = None if y is None else model.codes(y, len(X))
+        kept = np.isinf(domain.change) & ~domain.may_be_missing & ~domain.may_be_known
+        domain = replace(domain, fixed=domain.fixed | (listed & kept))
+        jumps = (listed & ~domain.fixed) | domain.may_be_missing | domain.may_be_known
+        kind = cls if encoder.is_plain and not jumps.any() else ColumnSet
+        return kind._around(model, domain, check_norm(norm), measure, X, classes, labels)
+
+    @classmethod
+    def _around(
+        cls,
+        model: Model,
+        domain: Domain,
+        norm: Norm,
+        units: Units | tuple[float, ...],
+        X: FloatArray,
+        classes: NDArray[np.intp],
+        labels: NDArray[np.intp] | None,
+    ) -> PerturbationSet:
+        scaler = model.encoder
         centre = inputs = scaler.transform(X)
-        if not scaler.is_plain:
-            return cls._of_columns(model, domain, check_norm(norm), check_units(units), X, y)
         if scaler.step:
             with np.errstate(over="ignore"):
                 centre = (X - scaler.shift) * scaler.factor
@@ -110,48 +142,15 @@ class PerturbationSet:
         return cls(
             model,
             domain,
-            check_norm(norm),
-            check_units(units),
-            X,
-            centre,
-            current,
-            model.network.predict(inputs),
-            np.where(domain.fixed, current, np.minimum(low, current)),
-            np.where(domain.fixed, current, np.maximum(high, current)),
-            None if y is None else model.codes(y, len(X)),
-        )
-
-    @classmethod
-    def _of_columns(
-        cls,
-        model: Model,
-        domain: Domain,
-        norm: Norm,
-        units: Units,
-        X: FloatArray,
-        y: ArrayLike | None,
-    ) -> PerturbationSet:
-        """Samples of which columns are more than one number: coordinates are raw values.
-
-        Texts and missing values stay what they are.
-        """
-        is_text = np.array([column.kind == "category" for column in model.encoder.columns])
-        domain = replace(domain, fixed=domain.fixed | is_text)
-        low = np.where(domain.integer, np.ceil(domain.lower), domain.lower)
-        high = np.where(domain.integer, np.floor(domain.upper), domain.upper)
-        still = domain.fixed | np.isnan(X)
-        return cls(
-            model,
-            domain,
             norm,
             units,
             X,
-            X,
-            X,
-            model.outcomes(X),
-            np.where(still, X, np.minimum(low, X)),
-            np.where(still, X, np.maximum(high, X)),
-            None if y is None else model.codes(y, len(X)),
+            centre,
+            current,
+            classes,
+            np.where(domain.fixed, current, np.minimum(low, current)),
+            np.where(domain.fixed, current, np.maximum(high, current)),
+            labels,
         )
 
     def rows(self, chosen: NDArray[np.intp] | BoolArray) -> PerturbationSet:
@@ -182,26 +181,30 @@ class PerturbationSet:
         return 0.5 * self.scaler.step
 
     @property
-    def is_plain(self) -> bool:
-        """Whether every column is one number."""
-        return self.scaler.is_plain
+    def whole(self) -> BoolArray:
+        """Which coordinates are whole numbers."""
+        return np.asarray(self.domain.integer | (self.scaler.step > 0))
 
     @property
     def unit(self) -> FloatArray:
         """How far a scaled input moves when its raw feature moves by a radius of 1."""
-        factor = np.abs(self.scaler.units)
-        return np.ones_like(factor) if self.units == "scaled" else factor
+        return np.asarray(np.abs(self.scaler.units) / self.weight)
 
-    @property
+    @cached_property
     def weight(self) -> FloatArray:
         """What a raw move is multiplied with to be measured."""
         factor = np.abs(self.scaler.units)
-        return factor if self.units == "scaled" else np.ones_like(factor)
+        if isinstance(self.units, str):
+            return factor if self.units == "scaled" else np.ones_like(factor)
+        return np.array([1.0 / reach if reach else 1.0 for reach in self.units])
+
+    @property
+    def farthest(self) -> float:
+        """A length within which all is that a single sample can become."""
+        return np.inf
 
     def box(self, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest coordinates within one radius per sample."""
-        if not self.is_plain:
-            return self._raw_box(radius)
         reach = radius[:, None] * self.unit
         wide = reach + self.half_step + SLACK * (np.abs(self.centre) + reach)
         low, high = self.centre - wide, self.centre + wide
@@ -216,20 +219,39 @@ class PerturbationSet:
         high = np.maximum(np.minimum(high, self.highest), self.current)
         return low, high
 
-    def _raw_box(self, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
-        reach = radius[:, None] / self.weight * (1 + SLACK)
-        wide = reach + SLACK * (np.abs(self.X) + reach)
-        low, high = self.X - wide, self.X + wide
-        whole = self.domain.integer
-        low = np.where(whole, np.ceil(self.X - reach), low)
-        high = np.where(whole, np.floor(self.X + reach), high)
-        low = np.minimum(np.maximum(low, self.lowest), self.X)
-        return low, np.maximum(np.minimum(high, self.highest), self.X)
+    def tightened(
+        self, low: FloatArray, high: FloatArray, radius: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """Boxes around a single sample as far as they lie within a radius, upside down if not."""
+        least, most = self.box(np.array([radius]))
+        return np.maximum(low, least), np.minimum(high, most)
+
+    def nearest_points(self, low: FloatArray, high: FloatArray) -> FloatArray:
+        """The point of every box that is nearest to a single sample."""
+        return np.clip(self.current, low, high)
+
+    def is_point(self, low: FloatArray, high: FloatArray) -> BoolArray:
+        """Tell which boxes are a single point to the network."""
+        return np.asarray((low == high).all(axis=1))
+
+    def halves(
+        self, number: NDArray[np.intp], low: FloatArray, high: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Where to halve ranges of coordinates: the last value of one half, the first of the other.
+
+        The coordinates are given by their numbers.
+        """
+        whole, middle = self.whole[number], 0.5 * (low + high)
+        cut = np.where(whole, np.floor(middle), middle)
+        return cut, np.where(whole, cut + 1, cut)
+
+    def by_coordinate(self, values: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+        """What inputs count for, as what coordinates of boxes do; -1 for one without width."""
+        # A feature that no unit sees is the last choice.
+        return np.where(high > low, values + 1e-300, -1.0)
 
     def inputs(self, coordinates: FloatArray) -> FloatArray:
         """What the network sees at coordinates."""
-        if not self.is_plain:
-            return self.scaler.transform(coordinates)
         values = coordinates * (self.scaler.step or 1.0)
         whole = self.domain.integer
         if not whole.any() or not self.scaler.step:
@@ -244,21 +266,22 @@ class PerturbationSet:
     def regions(self, radius: FloatArray) -> Regions:
         """What the network may see within one radius per sample."""
         low, high = self.input_box(*self.box(radius))
-        if not self.is_plain:
-            # Every input grows with its column, so that the ends of a column are its own ends;
-            # a ball of any norm lies in that box.
-            step = self.scaler.step if self.scaler.numbers else 1.0
-            one, inputs = np.ones(self.scaler.n_inputs), self.scaler.transform(self.X)
-            return Regions(low, high, inputs, radius, "linf", one, step, self._points(radius))
         return Regions(low, high, self.centre, radius, self.norm, self.unit, self.scaler.step)
 
-    def _points(self, radius: FloatArray) -> FloatArray:
-        """Raw values in the unit of radii; texts and missing values are too far apart to meet."""
-        far = 4.0 * (1.0 + np.max(radius, initial=0.0, where=np.isfinite(radius)))
-        values = np.where(self.domain.fixed, self.X * far, self.X * self.weight)
-        return np.where(
-            np.isnan(self.X), -far * (2.0 + np.nanmax(np.abs(values), initial=0.0)), values
-        )
+    def parts(self, low: FloatArray, high: FloatArray, radius: float) -> Regions:
+        """What the network may see in boxes of coordinates around a single sample."""
+        a, b = self.input_box(low, high)
+        centre, reach = np.broadcast_to(self.centre, a.shape), np.full(len(low), radius)
+        return Regions(a, b, centre, reach, self.norm, self.unit, self.scaler.step)
+
+    def is_possible(self, low: FloatArray, high: FloatArray) -> BoolArray:
+        """Tell which boxes of coordinates hold a point with exactly one 1 in every group."""
+        possible = np.ones(len(low), dtype=bool)
+        for group in self.domain.groups:
+            members = list(group)
+            possible &= low[:, members].sum(axis=1) <= 1
+            possible &= high[:, members].sum(axis=1) >= 1
+        return possible
 
     def lengths(self, coordinates: FloatArray) -> FloatArray:
         """Lower limits of how far coordinates are away, for one sample or row by row."""
@@ -276,8 +299,7 @@ class PerturbationSet:
 
     def measured(self, X: FloatArray) -> FloatArray:
         """Upper limits of how far raw inputs are from the samples."""
-        moves = np.where(np.isnan(self.X), 0.0, X - self.X) * self.weight
-        return length(self.norm, moves) * (1 + SLACK)
+        return length(self.norm, (X - self.X) * self.weight) * (1 + SLACK)
 
     def predict(self, X: FloatArray) -> NDArray[np.intp]:
         """Classes of raw inputs, as numbers of outputs."""
@@ -292,7 +314,10 @@ class PerturbationSet:
         low = np.minimum(self.domain.lower, self.X)
         high = np.maximum(self.domain.upper, self.X)
         moved = np.clip(np.where(self.domain.integer, np.rint(X), X), low, high)
-        moved = np.where(self.domain.fixed | np.isnan(self.X), self.X, moved)
+        return self._with_groups(np.where(self.domain.fixed, self.X, moved))
+
+    def _with_groups(self, moved: FloatArray) -> FloatArray:
+        """Put groups back that have not exactly one 1."""
         for group in self.domain.groups:
             members = list(group)
             broken = moved[:, members].sum(axis=1) != 1
@@ -321,3 +346,38 @@ class PerturbationSet:
 def _grid_points(scaler: Encoder, inputs: FloatArray) -> FloatArray:
     """Inputs as multiples of the grid, as they are without one."""
     return np.rint(inputs / scaler.step) if scaler.step else inputs
+
+
+def _parse_units(units: Any, names: Sequence[str]) -> Units | tuple[float, ...]:
+    """Names of units as they are, lengths of raw moves as one per column."""
+    if isinstance(units, str):
+        return check_units(units)
+    if not isinstance(units, Mapping):
+        units = dict(enumerate(units)) if isinstance(units, Sequence) else {None: units}
+    known: dict[Any, int] = {name: j for j, name in enumerate(names)}
+    known |= {j: j for j in range(len(names))}
+    found = [0.0] * len(names)
+    for column, reach in units.items():
+        if column not in known:
+            raise ModelError(
+                f"a radius per column needs names or numbers of columns, got {column!r}: choose of "
+                f"{', '.join(map(repr, names))}."
+            )
+        found[known[column]] = float(check_radius(reach))
+    return tuple(found)
+
+
+def _check_changes(encoder: Encoder, domain: Domain, listed: BoolArray) -> None:
+    """Refuse changes that make no sense for a column."""
+    wrong = np.isfinite(domain.change) & ~listed
+    if wrong.any():
+        raise ModelError(
+            f"change is for truth values and texts, got the column "
+            f"{encoder.names[int(np.argmax(wrong))]!r} of numbers: give a radius instead."
+        )
+    wrong = domain.may_be_missing & np.isnan(encoder.fills)
+    if wrong.any():
+        raise ModelError(
+            f"the model refuses missing values in column "
+            f"{encoder.names[int(np.argmax(wrong))]!r}, got it in may_be_missing: leave it out."
+        )

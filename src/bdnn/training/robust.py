@@ -139,7 +139,7 @@ def certified_problem(
     # Regions are about inputs: the network that looks around is of no meaning.
     plain = classification(architecture, samples.inputs, labels[rows], merge=False)
     around = PerturbationSet.create(Model(scaler, plain.constant_network()), X[rows], norm=norm)
-    regions = around.regions(radius[rows])
+    regions = around.regions(radius[rows]).boxes()
     loss = CertifiedLoss.of(samples, labels, regions, architecture.n_outputs)
     return Problem(architecture, samples, loss)
 
