@@ -11,37 +11,48 @@ import bdnn
 from deployed.candidates import our_candidates, their_candidates
 from deployed.compiled import Candidate
 
-LAYOUT = "{:15} {:30} {:>8} {:>7} {:>7}  {:30} {:>8} {:>6} {:>7} {:>7} {:>6}"
-HEAD = ("data", "model", "accuracy", "flash", "ns", "ours", "accuracy", "flash", "ns")
+LAYOUT = "{:15} {:32} {:>8} {:>7} {:>7}" + 2 * "  {:32} {:>8} {:>6} {:>7} {:>7}"
+FIGURES = ("accuracy", "flash", "ns")
+HEAD = ("data", "model", *FIGURES, "our smallest", *FIGURES, "flash x", "our fastest", *FIGURES)
 
 
 def sizes(names: Sequence[str], seconds: float, seed: int) -> None:
     """Print the candidates of every data set and the ratios to ours."""
-    print(LAYOUT.format(*HEAD, "flash x", "ns x"))
+    print(LAYOUT.format(*HEAD, "ns x"))
     for name in names:
         X, y = eight_bits(name)
         split = train_test_split(X, y, test_size=0.3, random_state=seed, stratify=y)
         ours = sorted(our_candidates(*split, seconds), key=lambda c: c.flash)
         for candidate in ours:
-            print(LAYOUT.format(name, *_figures(candidate), *[""] * 6), flush=True)
-        smaller = []
+            print(LAYOUT.format(name, *_figures(candidate), *[""] * 10), flush=True)
+        fastest = sorted(ours, key=lambda c: c.nanoseconds)
+        smaller, faster = [], []
         others = list(their_candidates(*split))
         for other in others:
-            match = next((c for c in ours if c.accuracy >= other.accuracy), None)
             row = [name, *_figures(other)]
-            if match is None:
-                row += ["not reached", *[""] * 5]
-            else:
-                ratios = other.flash / match.flash, other.nanoseconds / match.nanoseconds
-                row += [*_figures(match), *(f"{ratio:.3g}" for ratio in ratios)]
-            if match is None or other.flash <= match.flash:
-                smaller.append(other.name)
+            for mine, figure, better in (
+                (ours, "flash", smaller),
+                (fastest, "nanoseconds", faster),
+            ):
+                match = next((c for c in mine if c.accuracy >= other.accuracy), None)
+                if match is None:
+                    row += ["not reached", *[""] * 4]
+                    better.append(other.name)
+                    continue
+                ratio = getattr(other, figure) / getattr(match, figure)
+                row += [*_figures(match), f"{ratio:.3g}"]
+                if ratio <= 1:
+                    better.append(other.name)
             print(LAYOUT.format(*row), flush=True)
-        print(
-            f"{name}: {len(smaller)} of {len(others)} peers are not larger than our smallest of "
-            f"at least their accuracy: {', '.join(smaller) or 'none'}",
-            flush=True,
-        )
+        for what, better in (
+            ("larger than our smallest", smaller),
+            ("slower than our fastest", faster),
+        ):
+            print(
+                f"{name}: {len(better)} of {len(others)} peers are not {what} of at least their "
+                f"accuracy: {', '.join(better) or 'none'}",
+                flush=True,
+            )
 
 
 def eight_bits(name: str) -> tuple[np.ndarray, np.ndarray]:

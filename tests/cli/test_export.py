@@ -51,6 +51,7 @@ def test_bad_input(model, tmp_path):
     assert_refused(run("export", model, "--to", "cobol"), "--to must be")
     assert_refused(run("export", model, "--out", out, "--input", "int7"), "input must be")
     assert_refused(run("export", model, "--out", out, "--range", "1-9"), "LOW:HIGH")
+    assert_refused(run("export", model, "--out", out, "--optimise", "fun"), "'size' or 'speed'")
     assert_refused(run("export", model, "--out", out, "--per-unit", "ten"), "--per-unit")
     assert_refused(run("export", model, "--out", out, "--name", "a b"), "C identifier")
     assert_refused(run("export", model, "--out", model), "the model itself")

@@ -136,4 +136,4 @@ def any_format(rng):
         if rng.random() < 0.4 or kind == "int32":
             largest = [9, 20, 100, *([900_000] if kind == "int32" else [])]
             options["limits"] = (0, int(rng.choice(largest)))
-    return options
+    return options | {"optimise": str(rng.choice(["size", "speed"]))}

@@ -17,14 +17,14 @@ from tests.cli.runner import SMALL, command, write
 from tests.grids import long
 
 CALLED = """
-from bdnn.search.kernels.compiled import compiled
+from bdnn.compiled import compiled
 
 @compiled
 def grown(x):
     return x + 1
 """
 CALLING = """
-from bdnn.search.kernels.compiled import compiled
+from bdnn.compiled import compiled
 from called import grown
 
 FACTOR = 10

@@ -24,10 +24,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bdnn.background import BackgroundLoad
 from bdnn.clock import Slot
+from bdnn.compiled import compiled
 from bdnn.network.activation import BoolArray, FloatArray
-from bdnn.search.kernels.compiled import compiled
-from bdnn.search.loading import BackgroundLoad
 
 Indices = NDArray[np.int64]
 

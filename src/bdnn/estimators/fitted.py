@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,6 +35,9 @@ from bdnn.solvers.base import AbstractSolver
 from bdnn.training.base import AbstractMethod
 from bdnn.training.limits import Limits
 from bdnn.training.result import Progress, TrainingResult
+
+if TYPE_CHECKING:
+    from bdnn.model.predictor import Predictor
 
 
 class FittedModel(BaseEstimator):  # type: ignore[misc]
@@ -173,6 +176,14 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         return attack_samples(
             around, size, reference=self._reference(reference), seed=seed, **options
         )
+
+    def predictor(self) -> Predictor:
+        """The model as compiled code that answers a row in microseconds, for services.
+
+        See :class:`bdnn.model.predictor.Predictor`.
+        """
+        check_is_fitted(self, "model_")
+        return self.model_.predictor
 
     def rules(self) -> str:
         """The network as text, one rule per unit; see :func:`bdnn.export.rules.to_rules`."""

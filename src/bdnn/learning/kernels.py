@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.search.kernels.compiled import compiled
+from bdnn.compiled import compiled
 
 Array = NDArray[np.float32]
 

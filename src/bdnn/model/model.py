@@ -5,24 +5,31 @@ Certifying, exporting, saving and drawing are functions over this object; an est
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bdnn.background import BackgroundLoad
 from bdnn.encoding.encoder import Encoder
 from bdnn.encoding.scaling import learn_scale
 from bdnn.errors import DataError, ModelError, UnsupportedFeatureError
 from bdnn.model.calibration import Calibration
 from bdnn.network.activation import FloatArray
-from bdnn.network.architecture import WeightSet
+from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.network.network import Network
+
+if TYPE_CHECKING:
+    from bdnn.model.predictor import Predictor
 
 Label = str | int | float | bool
 
 _BLOCK_ENTRIES = 1 << 17
+# Entries of rows after which compiled code is worth loading, and those that a call counts for.
+_MANY_ENTRIES = 1 << 22
+_CALL_ENTRIES = 1 << 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +107,10 @@ class Model:
                 f"{self.network.architecture.n_features}: keep them together."
             )
 
+    def __reduce__(self) -> tuple[type[Model], tuple[object, ...]]:
+        # Without what is made of these again.
+        return Model, tuple(getattr(self, field.name) for field in fields(self))
+
     @property
     def kind(self) -> Literal["classifier", "regressor"]:
         """What the outputs are: classes, or numbers."""
@@ -131,6 +142,8 @@ class Model:
 
     def outcomes(self, X: FloatArray) -> NDArray[np.intp]:
         """Index of every sample's predicted class."""
+        if LOADING.is_worth_it(X.size):
+            return self.predictor.outcomes(X)
         found = np.empty(len(X), dtype=np.intp)
         # Blocks of rows stay in cache from the encoder to the class.
         block = max(1, _BLOCK_ENTRIES // max(X.shape[1], self.encoder.n_inputs))
@@ -138,6 +151,13 @@ class Model:
             rows = slice(first, first + block)
             found[rows] = self.network.predict(self.inputs(X[rows]))
         return found
+
+    @cached_property
+    def predictor(self) -> Predictor:
+        """The model as compiled code."""
+        from bdnn.model.predictor import Predictor
+
+        return Predictor(self)
 
     def predict(self, X: FloatArray) -> NDArray[Any]:
         """Labels of samples; of a regressor numbers of shape (n_samples, n_outputs)."""
@@ -179,3 +199,33 @@ class Model:
             raise UnsupportedFeatureError(
                 f"{what} is for classifiers, got a regressor: predict, save or export it instead."
             )
+
+
+def _load() -> None:
+    """Predict with a model of one input, which compiles for models of all shapes."""
+    from bdnn.model.predictor import Predictor
+
+    shape = Architecture.create(1, 2, hidden=())
+    weights, thresholds = (np.zeros((2, 1)),), (np.zeros((2, 1)),)
+    small = Model(Encoder.of_features(1), Network(shape, weights, thresholds), (0, 1))
+    Predictor(small)(np.zeros((1, 1)))
+    Predictor(small)(np.zeros(1))
+
+
+class _Loading(BackgroundLoad):
+    """Loads the compiled code once a process has predicted enough, and lets nobody wait."""
+
+    def __init__(self) -> None:
+        super().__init__(_load, name="bdnn-compile-predictor")
+        self._seen = 0
+
+    def is_worth_it(self, n_entries: int) -> bool:
+        """Count a call, and tell whether the code is there."""
+        self._seen += n_entries + _CALL_ENTRIES
+        if self._seen > _MANY_ENTRIES:
+            self.start()
+        return self.is_ready
+
+
+#: The compiled code of predictions.
+LOADING = _Loading()

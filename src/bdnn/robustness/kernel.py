@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bdnn.compiled import compiled
 from bdnn.network.activation import BoolArray, FloatArray
-from bdnn.search.kernels.compiled import compiled
 
 IntArray = NDArray[np.int64]
 

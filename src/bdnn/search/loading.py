@@ -7,51 +7,18 @@ way, and can stop waiting. Problems so small that all the time goes into loading
 
 from __future__ import annotations
 
-import threading
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from bdnn.background import BackgroundLoad
 from bdnn.clock import Slot
 from bdnn.network.architecture import Architecture
 from bdnn.problem.create import regression
 from bdnn.problem.losses.output import classification
 from bdnn.problem.problem import Problem
 from bdnn.search.state import SearchState
-
-_POLL_SECONDS = 0.05
-
-
-class BackgroundLoad:
-    """Something to be loaded once per process, in a thread of its own."""
-
-    def __init__(
-        self,
-        # Does it; a failure shows itself where the code is used, with a traceback that helps.
-        load: Callable[[], None],
-        name: str,  # of the thread
-    ) -> None:
-        self._load = load
-        self._name = name
-        self._ready = threading.Event()
-        self._started = threading.Lock()
-
-    def wait(self, slot: Slot) -> bool:
-        """Load it; tell whether it is ready, or the slot was over before."""
-        if not self._ready.is_set() and self._started.acquire(blocking=False):
-            threading.Thread(target=self._run, name=self._name, daemon=True).start()
-        while not self._ready.wait(_POLL_SECONDS):
-            if slot.is_over():
-                return False
-        return True
-
-    def _run(self) -> None:
-        try:
-            self._load()
-        finally:
-            self._ready.set()
 
 
 def wait_until_ready(slot: Slot, *, levels: bool = False) -> bool:

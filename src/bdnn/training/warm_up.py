@@ -4,10 +4,12 @@ from bdnn.bounds import arrangement
 from bdnn.bounds.listed import columns, table
 from bdnn.clock import Slot
 from bdnn.learning.gradients import load
+from bdnn.model.model import LOADING
 from bdnn.search.loading import wait_for_regression, wait_for_worst_case, wait_until_ready
 
 if __name__ == "__main__":
     load()
+    LOADING.wait(Slot())
     wait_until_ready(Slot(), levels=True)
     wait_for_regression(Slot())
     wait_for_worst_case(Slot())

@@ -1,7 +1,7 @@
 """Headers of models with cuts, texts and gaps answer as Python does."""
 
 import subprocess
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -70,6 +70,14 @@ def make(rng, *, mixed=False, weights="ternary", hidden=(4,), n_outputs=3):
     return Model(encoder, network, tuple("abcdef"[:n_outputs]))
 
 
+FLAGS = (
+    (("-O1",), "size"),
+    (("-O2", "-ffast-math"), "speed"),
+    (("-Os", "-m64"), "size"),
+    (("-O3",), "speed"),
+)
+
+
 @needs_compiler
 @pytest.mark.parametrize(
     ("kind", "mixed", "options"),
@@ -86,9 +94,11 @@ def make(rng, *, mixed=False, weights="ternary", hidden=(4,), n_outputs=3):
 )
 def test_answers_equal_those_of_python(kind, mixed, options):
     rng, seen = np.random.default_rng(0), set()
-    for flags in (("-O1",), ("-O2", "-ffast-math"), ("-Os", "-m64")):
+    for flags, optimise in FLAGS:
         model = make(rng, mixed=mixed, **options)
-        export = export_c(model, input=kind, per_unit=10 if "int" in kind else None)
+        export = export_c(
+            model, input=kind, per_unit=10 if "int" in kind else None, optimise=optimise
+        )
         X = compared_inputs(model, export.inputs, 400, rng=rng)
         assert (np.isnan(X) if export.inputs.missing is None else export.inputs.missing == X).any()
         (found,) = run_compiled([export], [X], flags=flags)
@@ -221,9 +231,11 @@ def rows_at_cuts(model, inputs, rng):
 )
 def test_halves_answer_as_python_does(loops, kind, parts, options):
     rng, seen, n_written = np.random.default_rng(3), set(), 0
-    for flags in (("-O1",), ("-O2", "-ffast-math"), ("-Os", "-m64")):
+    for flags, optimise in FLAGS:
         model = make_halves(rng, parts, **options)
-        export = export_c(model, input=kind, per_unit=10 if "int" in kind else None)
+        export = export_c(
+            model, input=kind, per_unit=10 if "int" in kind else None, optimise=optimise
+        )
         n_written += "uint32_t h0" in export.function
         X = compared_inputs(model, export.inputs, 400, rng=rng)
         X = np.concatenate([X, rows_at_cuts(model, export.inputs, rng)])
@@ -231,7 +243,7 @@ def test_halves_answer_as_python_does(loops, kind, parts, options):
         wanted = answers(model, export.inputs, X)
         assert (found == wanted).all()
         seen.update(wanted.tolist())
-    assert n_written == 3
+    assert n_written == len(FLAGS)
     assert len(seen) > 1
 
 
@@ -239,9 +251,11 @@ def test_halves_answer_as_python_does(loops, kind, parts, options):
 @pytest.mark.parametrize("kind", ["double", "float", "int8", "uint16"])
 def test_votes_on_bits_are_counted_in_words(loops, kind):
     rng = np.random.default_rng(4)
-    for weights in ("ternary", "int:127"):
+    for weights, optimise in product(("ternary", "int:127"), ("size", "speed")):
         model = make(rng, hidden=(), weights=weights)
-        export = export_c(model, input=kind, per_unit=10 if "int" in kind else None)
+        export = export_c(
+            model, input=kind, per_unit=10 if "int" in kind else None, optimise=optimise
+        )
         assert "uint32_t h0" in export.function
         X = rows_at_cuts(model, export.inputs, rng)
         (found,) = run_compiled([export], [X])

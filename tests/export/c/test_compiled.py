@@ -191,6 +191,31 @@ def test_wide_network_uses_words_of_32_bits():
         assert (found == wanted).all()
 
 
+def test_speed_sums_rows_of_whole_vectors():
+    needs("gcc")
+    rng = np.random.default_rng(5)
+    wide = {"n_features": 43, "hidden": (70, 35), "n_outputs": 4}
+    models = [
+        make_model(rng, **wide, weights=weights, scale=scale, ties=ties)
+        for weights, scale, ties in (
+            ("ternary", None, "score"),
+            ("binary", "standard", "first"),
+            ("int:300", "standard", "score"),
+        )
+    ]
+    exports = [
+        export_c(model, name=f"fast{i}", input="uint8", optimise="speed")
+        for i, model in enumerate(models)
+    ]
+    inputs = [questions(r, e, rng, 200) for r, e in zip(models, exports, strict=True)]
+    for flags in (SANITIZED, ("-O2",)):
+        answers = run_compiled(exports, inputs, flags=flags)
+        for model, export, X, found in zip(models, exports, inputs, answers, strict=True):
+            assert "WEIGHT1[70][48]" in export.text
+            wanted = model.network.predict(export.inputs.scaled(X, model.encoder))
+            assert (found == wanted).all()
+
+
 @pytest.mark.parametrize("hidden", [(), (40,)])
 def test_levels_in_tables(hidden):
     """A factor that makes halves, which are rounded to even."""

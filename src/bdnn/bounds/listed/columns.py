@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bdnn.background import BackgroundLoad
 from bdnn.bounds.listed.table import Indices, UnitTable
+from bdnn.compiled import compiled
 from bdnn.network.activation import BoolArray
 from bdnn.network.architecture import WeightSet
-from bdnn.search.kernels.compiled import compiled
-from bdnn.search.loading import BackgroundLoad
 
 Columns = NDArray[np.uint8]
 Duals = NDArray[np.int32]

@@ -43,6 +43,7 @@ def export(
         metavar="LOW:HIGH",
         shown="all of the type",
     ),
+    optimise: str = option("C: size or speed.", "size"),
     labels: bool = option("C: add a table of the class labels.", False),
     probabilities: bool = option(
         "C: add a function that writes the weights of all classes, over their sum the "
@@ -87,6 +88,7 @@ def export(
             probabilities=probabilities,
             tests=self_test,
             main=main,
+            optimise=optimise,
         )
         facts |= _measure(record.model, header, verify)
         write_whole(target, header.text)

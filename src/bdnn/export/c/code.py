@@ -8,10 +8,11 @@ from dataclasses import replace
 import numpy as np
 
 from bdnn.encoding.encoder import Encoder
+from bdnn.export.c.dots import DotSum, copied, of_bits
 from bdnn.export.c.entries import write_entries
 from bdnn.export.c.features import FeatureWriter
 from bdnn.export.c.lists import smallest
-from bdnn.export.c.sums import AbstractSum, BitSum
+from bdnn.export.c.sums import AbstractSum, BitSum, FeatureSum
 from bdnn.export.c.text import (
     Code,
     constants,
@@ -45,7 +46,7 @@ _CUT = 8
 FirstSum = Callable[[Units, str], AbstractSum]
 
 
-def lay_out(plan: Plan, scaler: Encoder, inputs: InputFormat) -> Plan:
+def lay_out(plan: Plan, scaler: Encoder, inputs: InputFormat, *, is_fast: bool = False) -> Plan:
     """Choose between a loop and statements, and put the offsets of levels into the thresholds."""
     if not plan.stages or plan.stages[0].is_real:
         return plan
@@ -60,6 +61,9 @@ def lay_out(plan: Plan, scaler: Encoder, inputs: InputFormat) -> Plan:
         cost_written += _LEVEL_WRITTEN_OUT * n_used
         cost_looped += _LEVEL_LOOP + _LEVEL_IN_LOOP * weights.shape[1]
     is_written_out = cost_written <= cost_looped
+    if is_fast:
+        n_terms = np.count_nonzero(weights) + len(weights)
+        is_written_out = bool(n_terms <= DotSum("", units, "", 0).n_instructions)
     if not is_written_out:
         cuts = {}
     used = np.flatnonzero(_summed(weights, cuts).any(axis=0)).tolist()
@@ -111,6 +115,8 @@ def write_code(
     inputs: InputFormat,
     prefix: str,
     given: tuple[Code, FirstSum] | None = None,
+    *,
+    is_fast: bool = False,
 ) -> Code:
     """Write the function of a plan, or go on with code that wrote what the first units sum."""
     code, first = given or (Code(prefix), None)
@@ -121,14 +127,28 @@ def write_code(
         return code
     first = first or FeatureWriter(plan, scaler, inputs, code).write
     bits = ""
+    dots: DotSum | None = None
+    sums: AbstractSum
     for place, units in enumerate(plan.stages, start=1):
         is_hidden = place <= len(plan.layers)
         tag = str(place) if is_hidden else "_OUT"
-        sums = smallest(BitSum(tag, units, bits, f"{prefix}_ones") if bits else first(units, tag))
+        sums = dots or (BitSum(tag, units, bits, f"{prefix}_ones") if bits else first(units, tag))
+        if not is_fast:
+            sums = smallest(sums)
+        elif isinstance(sums, FeatureSum | BitSum) and place == 1:
+            sums = copied(code, sums)
+        dots = None
         if is_hidden:
             bits = f"h{place}"
-            declare_bits(code, bits, len(units.thresholds))
-            write_units(code, sums, bits, len(units.thresholds))
+            if is_fast and place < len(plan.stages):
+                is_output = place == len(plan.layers)
+                dots = of_bits("_OUT" if is_output else str(place + 1), plan.stages[place], bits)
+            if dots is None:
+                declare_bits(code, bits, len(units.thresholds))
+                write_units(code, sums, bits, len(units.thresholds))
+            else:
+                dots.declare(code)
+                _write_values(code, sums, bits)
         elif isinstance(decision, LargestScore):
             _write_largest(code, sums)
         elif isinstance(decision, Numbers):
@@ -175,6 +195,17 @@ def write_units(code: Code, sums: AbstractSum, bits: str, width: int) -> None:
         return
     where, bit = ("", "i") if words == 1 else ("[i >> 5]", "(i & 31)")
     _write_tests(code, sums, f"{bits}{where} |= (uint32_t)1 << {bit};")
+
+
+def _write_values(code: Code, sums: AbstractSum, bits: str) -> None:
+    """Write 0 or 1 for every unit, without a branch."""
+    if sums.is_written_out:
+        for i in range(len(sums.units.thresholds)):
+            code.add(f"{bits}[{i}] = {_test(sums, i)};")
+        return
+    name = f"LIMIT{sums.tag}"
+    code.tables += constants(name, list(sums.units.thresholds))
+    sums.write_loop(code, [f"{bits}[i] = s >= {name}[i];"])
 
 
 def _test(sums: AbstractSum, unit: int) -> str:

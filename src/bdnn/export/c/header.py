@@ -91,6 +91,7 @@ def export_c(
     probabilities: bool = False,
     tests: int = 0,
     main: bool = False,
+    optimise: str = "size",
 ) -> CExport:
     """Write a model as one C99 header whose every answer equals Python's.
 
@@ -117,6 +118,9 @@ def export_c(
         Number of self-test vectors to add.
     main : bool
         Whether to add a ``main`` that runs the self-test.
+    optimise : {"size", "speed"}
+        Few bytes, or few nanoseconds: weights of 16 bits in rows that compilers multiply as
+        vectors, and no branch that depends on the data.
 
     Returns
     -------
@@ -134,15 +138,26 @@ def export_c(
         model = replace(model, calibration=None)
     if tests < 0 or (main and not tests):
         raise ModelError(f"main runs the self-test, got {tests} test vectors: ask for some.")
+    if optimise not in ("size", "speed"):
+        raise ModelError(f"optimise must be 'size' or 'speed', got {optimise!r}: choose one.")
+    is_fast = optimise == "speed"
     if not model.encoder.is_plain:
         inputs = column_format(model, input, per_unit)
-        return _of_columns(model, inputs, name, class_names=class_names, tests=tests, main=main)
+        return _of_columns(
+            model,
+            inputs,
+            name,
+            class_names=class_names,
+            tests=tests,
+            main=main,
+            is_fast=is_fast,
+        )
     inputs = choose_format(model.encoder, data or {}, kind=input, per_unit=per_unit, limits=limits)
     _check_scaler(model.encoder, inputs)
     steps = unrolled(model.network, "export to C")
     plan = make_plan(steps, model.encoder, inputs, model.targets, model.calibration)
-    plan = lay_out(plan, model.encoder, inputs)
-    code = write_code(plan, model.encoder, inputs, name)
+    plan = lay_out(plan, model.encoder, inputs, is_fast=is_fast)
+    code = write_code(plan, model.encoder, inputs, name, is_fast=is_fast)
     return _header(model, inputs, name, plan, code, class_names=class_names, tests=tests, main=main)
 
 
@@ -204,24 +219,33 @@ def _header(
 
 
 def _of_columns(
-    model: Model, inputs: InputFormat, name: str, *, class_names: bool, tests: int, main: bool
+    model: Model,
+    inputs: InputFormat,
+    name: str,
+    *,
+    class_names: bool,
+    tests: int,
+    main: bool,
+    is_fast: bool,
 ) -> CExport:
     """A function of raw columns: in halves, or around that of the network, whichever is smaller."""
     model = with_used_inputs(model)
     options: dict[str, Any] = {"class_names": class_names, "tests": tests, "main": main}
-    loops = _in_halves(model, inputs, name, **options)
+    loops = _in_halves(model, inputs, name, is_fast, **options)
     # Loops over tables pay from some inputs on.
     if loops is None or (model.encoder.n_inputs <= _FEW_INPUTS and not loops.plan.is_constant):
-        around = _around_network(model, inputs, name, **options)
+        around = _around_network(model, inputs, name, is_fast, **options)
         if loops is None or around.flash_estimate < loops.flash_estimate:
             return around
     return loops
 
 
-def _in_halves(model: Model, inputs: InputFormat, name: str, **options: Any) -> CExport | None:
+def _in_halves(
+    model: Model, inputs: InputFormat, name: str, is_fast: bool, **options: Any
+) -> CExport | None:
     """Loops over tables, None if the network or its numbers do not allow them."""
     writer, halves = ColumnCode(model.encoder, inputs, name), split(model)
-    written = None if halves is None else write_halves(model, halves, inputs, name)
+    written = None if halves is None else write_halves(model, halves, inputs, name, is_fast=is_fast)
     if _is_constant(model):
         (found,) = model.network.predict(np.zeros((1, model.encoder.n_inputs))).tolist()
         plan = Plan({}, (), None, (), Table((found,)))
@@ -235,7 +259,14 @@ def _in_halves(model: Model, inputs: InputFormat, name: str, **options: Any) -> 
 
 
 def _around_network(
-    model: Model, inputs: InputFormat, name: str, *, class_names: bool, tests: int, main: bool
+    model: Model,
+    inputs: InputFormat,
+    name: str,
+    is_fast: bool,
+    *,
+    class_names: bool,
+    tests: int,
+    main: bool,
 ) -> CExport:
     """A statement per input, and a function of the network that takes them."""
     writer, n_inputs = ColumnCode(model.encoder, inputs, name), model.encoder.n_inputs
@@ -246,6 +277,7 @@ def _around_network(
         input=kind,
         limits=limits,
         probabilities=model.calibration is not None,
+        optimise="speed" if is_fast else "size",
     )
     plan = inner.plan
     given = ", y" if plan.n_numbers else ", weight" if plan.n_weights else ""

@@ -28,7 +28,7 @@ _WORDS = "h0"
 
 
 def write_halves(
-    model: Model, halves: Halves, inputs: InputFormat, name: str
+    model: Model, halves: Halves, inputs: InputFormat, name: str, *, is_fast: bool = False
 ) -> tuple[Plan, Code] | None:
     """Write the function of a network in halves; None if its inputs or sums are not exact."""
     width, encoder = halves.tail.architecture.n_features, model.encoder
@@ -47,10 +47,11 @@ def write_halves(
         if plan.stages[0].is_real:
             return None
         writer.write_levels()
-        return plan, write_code(plan, plain, given, name, (writer.code, writer.sum_of_levels))
+        first = writer.code, writer.sum_of_levels
+        return plan, write_code(plan, plain, given, name, first, is_fast=is_fast)
     if not writer.write():
         return None
-    code = write_code(plan, plain, given, name, (writer.code, writer.sum_of_bits))
+    code = write_code(plan, plain, given, name, (writer.code, writer.sum_of_bits), is_fast=is_fast)
     code.silence(_WORDS)
     return plan, code
 

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from bdnn.compiled import compiled
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.search.kernels.arrays import IntArray, MoveLimits
-from bdnn.search.kernels.compiled import compiled
 from bdnn.search.kernels.line import level_merit, threshold_search
 from bdnn.search.moves.anneal import REACH, accepts, proposal
 from bdnn.search.moves.improve import shuffled

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from bdnn.compiled import compiled
 from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.arrays import Arrays, LevelArray, Levels, Targets
-from bdnn.search.kernels.compiled import compiled
 
 
 @compiled

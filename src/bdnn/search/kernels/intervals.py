@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from bdnn.compiled import compiled
 from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.arrays import IntArray
-from bdnn.search.kernels.compiled import compiled
 
 # Sorting by buckets takes linear time for all but contrived keys; so many are sorted without.
 _SMALL_SORT = 40

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from bdnn.compiled import compiled
 from bdnn.network.activation import FloatArray
-from bdnn.search.kernels.compiled import compiled
 from bdnn.search.kernels.intervals import best_interval, sorted_order
 
 # An interval that no breakpoint bounds has no natural width; weights are of size one.

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from bdnn.compiled import compiled
 from bdnn.network.activation import FloatArray
-from bdnn.search.kernels.compiled import compiled
 from bdnn.search.kernels.intervals import sorted_order
 
 # Narrower intervals could be lost to rounding when the sums are formed anew.

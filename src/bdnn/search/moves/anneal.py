@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from bdnn.compiled import compiled
 from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.arrays import PER_UNIT, Arrays, IntArray, Levels, MoveLimits
-from bdnn.search.kernels.compiled import compiled
 from bdnn.search.kernels.forward import commit, input_line, output_costs, switch, unit_task
 from bdnn.search.kernels.line import combine, level_merit
 from bdnn.search.moves.improve import shuffled

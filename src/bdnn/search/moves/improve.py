@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from bdnn.compiled import compiled
 from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.arrays import PER_UNIT, IntArray, Levels
-from bdnn.search.kernels.compiled import compiled
 from bdnn.search.kernels.line import combine, level_merit, line_search, value_search
 from bdnn.search.moves.unit import (
     add_scaled,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from bdnn.compiled import compiled
 from bdnn.network.activation import FloatArray
 from bdnn.problem.limits import UNLIMITED
 from bdnn.search.kernels.arrays import PER_UNIT, IntArray, Levels, MoveLimits
-from bdnn.search.kernels.compiled import compiled
 from bdnn.search.kernels.line import level_merit, ordered_search, threshold_search
 
 # Array expressions would do for what follows, but numba takes seconds to compile each of them.

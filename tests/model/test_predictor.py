@@ -1,0 +1,145 @@
+"""Compiled prediction against the forward pass."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import bdnn
+from bdnn.clock import Slot
+from bdnn.encoding import Column, Encoder, Inputs
+from bdnn.errors import DataError
+from bdnn.export.boundary import boundary_inputs
+from bdnn.export.inputs import InputFormat
+from bdnn.model import Model
+from bdnn.model.model import LOADING
+from bdnn.model.predictor import Predictor
+from bdnn.network.architecture import Architecture
+from bdnn.network.network import Network
+from tests.export.models import any_model, level_model, make_model, number_model
+from tests.sentences import assert_one_sentence
+
+COLUMNS = (Column("a"), Column("b"), Column("c", "category", ("x", "y", "z")))
+
+
+def rows(model, rng):
+    """More than a block: ordinary rows, rows at boundaries, and a few far away."""
+    doubles = InputFormat("double", (1,) * model.n_features)
+    at_boundaries = boundary_inputs(model.network, model.encoder, doubles, 100, rng)
+    far = rng.normal(0, 10.0 ** rng.integers(0, 50, (5, 1)), (5, model.n_features))
+    ordinary = rng.integers(0, 10, (400, model.n_features))
+    return np.concatenate([ordinary + 0.0, at_boundaries, far])
+
+
+def assert_like_the_forward_pass(model, codes):
+    wanted = model.network.predict(model.encoder.transform(codes))
+    predictor = Predictor(model)
+    for part in (slice(None), slice(300), slice(-7, None)):
+        assert (predictor.outcomes(codes[part]) == wanted[part]).all()
+    assert (predictor(codes) == model.labels[wanted]).all()
+    assert [predictor(row) for row in codes[-40:]] == model.labels[wanted[-40:]].tolist()
+
+
+@pytest.mark.parametrize("make", [any_model, level_model])
+def test_random_models(make):
+    rng = np.random.default_rng(7)
+    for _ in range(40):
+        model = make(rng)
+        assert_like_the_forward_pass(model, rows(model, rng))
+
+
+def test_numbers():
+    rng = np.random.default_rng(3)
+    for _ in range(15):
+        model = number_model(rng)
+        X = rows(model, rng)[-30:]
+        assert np.array_equal(Predictor(model)(X), model.predict(X))
+        assert np.array_equal(Predictor(model)(X[0]), model.predict(X[:1])[0])
+
+
+def mixed_model(rng, encode, weights, scale="auto"):
+    """Numbers and texts with gaps, as numbers, bits or both."""
+    codes = mixed_rows(rng, 60)
+    kind = Architecture.create(1, 2, weights=weights).weights[0]
+    inputs = Inputs(encode, scale, cuts=6)
+    encoder = Encoder.learn(codes, COLUMNS, inputs, weights=kind, header=True)
+    model = make_model(rng, n_features=encoder.n_inputs, hidden=(9, 4), weights=weights, scale=None)
+    return Model(encoder, model.network, ("p", "q", "r"))
+
+
+def mixed_rows(rng, count):
+    codes = rng.integers(-3, 9, (count, 3)) / np.array([1.0, 3.0, 1.0])
+    codes[:, 2] = rng.integers(-1, 3, count)
+    codes[rng.random(codes.shape) < 0.1] = np.nan
+    return codes
+
+
+@pytest.mark.parametrize("encode", ["scaled", "cuts", "both"])
+@pytest.mark.parametrize("weights", ["ternary", "int:5", "continuous"])
+def test_texts_and_gaps(encode, weights):
+    rng = np.random.default_rng(11)
+    for scale in ("auto", "auto", None):
+        model = mixed_model(rng, encode, weights, scale)
+        codes = mixed_rows(rng, 600)
+        wanted = model.network.predict(model.encoder.transform(codes))
+        assert (Predictor(model).outcomes(codes) == wanted).all()
+        cells = [[None if c == "" else c for c in row] for row in model.encoder.cells(codes)]
+        known = ~(codes[:, 2] < 0)
+        answers = np.array([Predictor(model)(row) for row in np.array(cells, object)[known][:20]])
+        assert (answers == model.labels[wanted[known][:20]]).all()
+
+
+def test_sums_without_room_for_16_bits():
+    shape = Architecture.create(2, 2, hidden=(2,), weights="ternary")
+    W = np.array([[1.0, 1.0], [1.0, -1.0]])
+    network = Network(shape, (W, W), (np.array([40_000.0, 0.0]), np.array([0.5, 0.5])))
+    model = Model(Encoder.of_features(2), network, (0, 1))
+    X = np.array([[30_000.0, 9_999.0], [30_000.0, 10_000.0], [0.25, 0.5], [1e15, -1e15]])
+    assert_like_the_forward_pass(model, np.tile(X, (100, 1)))
+
+
+def test_what_is_refused():
+    predictor = Predictor(make_model(np.random.default_rng(0), n_features=2))
+    without_fill = Model(Encoder.of_features(2), predictor.model.network, (0, 1, 2))
+    assert predictor(np.array([np.nan, 0.0])) in (0, 1, 2)
+    for bad, what in (
+        (np.array([1.0, np.inf]), "inf"),
+        (np.array([[1.0, 2.0], [1e200, 0.0]]), "1e\\+200"),
+        (np.array([np.nan, 0.0]), "no value"),
+        (np.zeros(3), "shape"),
+        (np.zeros((2, 3)), "shape"),
+    ):
+        with pytest.raises(DataError, match=what) as error:
+            Predictor(without_fill)(bad)
+        assert_one_sentence(error.value)
+
+
+def test_lists_and_other_types_are_numbers_too():
+    model = make_model(np.random.default_rng(0), n_features=2)
+    row = [3, 4]
+    wanted = model.predict(np.array([[3.0, 4.0]]))[0]
+    for given in (row, np.array(row), np.array(row, dtype=np.float32), np.array([3.0, 9, 4])[::2]):
+        assert model.predictor(given) == wanted
+
+
+def test_a_pickled_model_leaves_the_compiled_form_behind():
+    model = make_model(np.random.default_rng(0))
+    plain = len(pickle.dumps(replace(model)))
+    assert model.predictor is model.predictor
+    assert len(pickle.dumps(model)) == plain
+
+
+def test_estimators_have_one():
+    X, y = np.array([[0.0], [1.0], [2.0], [3.0]] * 5), np.array(["low", "low", "high", "high"] * 5)
+    fitted = bdnn.BDNNClassifier(hidden=(1,), limits=bdnn.Limits(seconds=5)).fit(X, y)
+    predictor = fitted.predictor()
+    assert [predictor(row) for row in X] == fitted.predict(X).tolist()
+
+
+def test_prediction_goes_over_to_compiled_code():
+    model = make_model(np.random.default_rng(1))
+    X = np.random.default_rng(2).normal(3, 2, (2000, 4))
+    assert LOADING.wait(Slot())
+    assert (model.outcomes(X) == model.network.predict(model.inputs(X))).all()
+    assert "predictor" in vars(model)
