@@ -217,7 +217,7 @@ def test_the_default_says_what_to_expect_of_new_rows(tmp_path):
     small = run_json("train", data, "--seconds", 3, "--max-bytes", 60)
     assert small["held_out"]["bytes"] <= 60
     numbers = write(tmp_path / "n.csv", "size,big\n" + "1,0\n2,1\n" * 9)
-    narrow = run("train", numbers, "--hidden", 2, "--max-bytes", 60)
+    narrow = run("train", numbers, "--objective", "loss", "--max-bytes", 60)
     assert_refused(narrow, "max_bytes is for objective 'accuracy'")
     exact = run("train", numbers, "--objective", "accuracy", "--method", "exact")
     assert_refused(exact, "objective 'accuracy' chooses how to train by itself, got method")
