@@ -13,6 +13,8 @@ from bdnn.network.activation import FloatArray
 
 # Powers of ten that doubles hold, as far as cuts of ordinary columns need them.
 _MOST_DIGITS = 15
+# Of the range of a column.
+_SAME = 1e-9
 
 
 def find_cuts(
@@ -20,6 +22,7 @@ def find_cuts(
     most: int,
     weight: FloatArray | None = None,
     wanted: FloatArray | None = None,
+    reach: FloatArray | None = None,
 ) -> FloatArray:
     """Choose cuts of a column.
 
@@ -34,13 +37,24 @@ def find_cuts(
         Of every row.
     wanted : array, optional
         Further cuts, each moved within its gap.
+    reach : array, optional
+        How far every value may move. Gaps are then those between all ends ``x - r`` and ``x + r``,
+        since which rows are certainly on one side of a cut changes there.
 
     Returns
     -------
     array
         Ascending.
     """
+    is_moved = reach is not None and bool(reach.any()) and len(values) > 0
+    if reach is not None and is_moved:
+        ends = np.concatenate((values - reach, values + reach))
+        values = np.clip(ends, values.min(), values.max())
+        weight = None if weight is None else np.tile(weight, 2)
     distinct, places = np.unique(values, return_inverse=True)
+    if is_moved:  # ends that rounding alone keeps apart are one
+        is_new = np.append(True, np.diff(distinct) > _SAME * (distinct[-1] - distinct[0]))
+        distinct, places = distinct[is_new], np.cumsum(is_new)[places] - 1
     n_gaps = len(distinct) - 1
     if n_gaps < 1:
         return np.empty(0)
@@ -55,7 +69,9 @@ def find_cuts(
     if wanted is not None and len(wanted):
         asked = np.searchsorted(distinct, wanted) - 1
         chosen = np.union1d(chosen, asked[(asked >= 0) & (asked < n_gaps)])
+    # The end of a move is no good place for a cut, which would be just reached.
     is_whole = bool((distinct == np.rint(distinct)).all() and np.abs(distinct).max() < 2.0**53)
+    is_whole = is_whole and not is_moved
     return place_cuts(distinct[chosen], distinct[chosen + 1], is_whole=is_whole)
 
 

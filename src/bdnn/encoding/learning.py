@@ -64,14 +64,27 @@ def learn_bits(
     weight: FloatArray | None,
     inputs: Inputs,
     wanted: Mapping[int, FloatArray],
+    reach: FloatArray | None = None,
 ) -> tuple[Bit, ...]:
-    """Bits of all columns, with fewer cuts per column where they would be too many."""
+    """Bits of all columns, with fewer cuts per column where they would be too many.
+
+    Cuts stand between values, or where values may move by a ``reach`` of the shape of the codes,
+    between the ends of their ways.
+    """
     most = inputs.cuts
     while True:
         bits = tuple(
             bit
             for j, column in enumerate(columns)
-            for bit in _bits_of(column, j, codes[:, j], weight, most, wanted.get(j))
+            for bit in _bits_of(
+                column,
+                j,
+                codes[:, j],
+                weight,
+                most,
+                wanted.get(j),
+                None if reach is None else reach[:, j],
+            )
         )
         if len(bits) <= inputs.max_bits:
             return bits
@@ -90,6 +103,7 @@ def _bits_of(
     weight: FloatArray | None,
     most: int,
     wanted: FloatArray | None,
+    reach: FloatArray | None,
 ) -> list[Bit]:
     gaps = np.isnan(codes)
     bits = []
@@ -104,7 +118,9 @@ def _bits_of(
     else:
         present = codes if not gaps.any() else codes[~gaps]
         some = weight if weight is None or not gaps.any() else weight[~gaps]
-        bits = [Bit(j, "ge", cut) for cut in find_cuts(present, most, some, wanted).tolist()]
+        far = None if reach is None or column.kind == "boolean" else reach[~gaps]
+        cuts = find_cuts(present, most, some, wanted, far)
+        bits = [Bit(j, "ge", cut) for cut in cuts.tolist()]
     if column.missing == "bit":
         bits.append(Bit(j, "missing"))
     return bits

@@ -5,9 +5,13 @@ from __future__ import annotations
 from bdnn.learning.boosting import Boosting
 from bdnn.learning.gradients import Gradients
 from bdnn.learning.linear import Logistic, NearestMean, Prior
+from bdnn.learning.robust_linear import RobustLinear, RobustVotes
+from bdnn.learning.robust_trees import RobustTree
 from bdnn.learning.stack import Candidate, Reads, Table
 from bdnn.learning.trees import Trees
 
+#: Times the radius that is asked for which robust candidates are trained with.
+WIDER = (1.0, 1.15)
 _UPDATES = 3000  # of the network that learns from others
 
 
@@ -39,6 +43,20 @@ def candidates(table: Table, hidden: tuple[int, ...] | None = None) -> dict[str,
             for noise, dropout in (("", 0.0), (", noise", 0.25))
         }
     )
+    missing = _missing(table)
+    return {name: candidate for name, candidate in found.items() if candidate.reads not in missing}
+
+
+def robust_candidates(table: Table) -> dict[str, Candidate]:
+    """Ways to learn a table of which rows may change."""
+    found: dict[str, Candidate] = {"prior": Prior(_any(table))}
+    for wider in WIDER:
+        how = "" if wider == 1.0 else f", {wider:g} times the radius"
+        found[f"robust linear{how}"] = RobustLinear(wider)
+        for cuts in (8, 16, 32):
+            found[f"robust votes of {cuts} cuts{how}"] = RobustVotes(cuts, wider)
+        for depth in (1, 2, 3, 4):
+            found[f"robust tree of depth {depth}{how}"] = RobustTree(depth, wider)
     missing = _missing(table)
     return {name: candidate for name, candidate in found.items() if candidate.reads not in missing}
 

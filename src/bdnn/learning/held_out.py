@@ -101,7 +101,7 @@ def held_out_of(
     figures = tuple(_figures(trial, lesson) for trial in trials if trial.stacks)
     rows = np.flatnonzero(np.min([trial.count for trial in pool], axis=0))
     weight = lesson.weight[rows].astype(float)
-    wrong = np.array([mistakes(trial.share[rows], lesson.rows(rows)) for trial in pool])
+    wrong = np.array([mistakes(trial, lesson, rows) for trial in pool])
     missed = total = 0.0
     for _ in range(_DRAWS):
         drawn = rng.integers(len(rows), size=len(rows))
@@ -116,16 +116,15 @@ def held_out_of(
 
 def _figures(trial: Trial, lesson: Lesson) -> Figures:
     rows = np.flatnonzero(trial.count)
-    seen = lesson.rows(rows)
-    wrong = mistakes(trial.share[rows], seen)
-    total = float(seen.weight.sum())
+    wrong, weight = mistakes(trial, lesson, rows), lesson.weight[rows]
+    total = float(weight.sum())
     accuracy = 1.0 - float(wrong.sum()) / total
-    spread = np.square(seen.weight * (1.0 - accuracy) - wrong).sum()
+    spread = np.square(weight * (1.0 - accuracy) - wrong).sum()
     return Figures(
         trial.name,
         accuracy,
         float(np.sqrt(spread)) / total,
-        log_loss(trial.share[rows], seen),
+        log_loss(trial, lesson, rows),
         len(trial.stacks),
         trial.bytes,
         trial.seconds,

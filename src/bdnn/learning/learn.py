@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ from threadpoolctl import threadpool_limits
 
 from bdnn.clock import Slot
 from bdnn.encoding import Column, Encoder, Inputs
-from bdnn.learning.candidates import candidates, student
+from bdnn.learning.around import Around, Surroundings
+from bdnn.learning.candidates import WIDER, candidates, robust_candidates, student
 from bdnn.learning.comparison import Trial, blend, compare, ranked
 from bdnn.learning.folds import IntArray, folds_of, same_rows
 from bdnn.learning.gradients import Gradients, load
@@ -35,6 +37,8 @@ _COMPARING = 0.5  # part of the time
 _TRYING = 0.3  # of what is left, the most for one fold of the network that learns from others
 _TEACHERS = 3
 _MOST_BYTES = 1 << 14  # of a network, unless more are allowed
+_CUTS_TRIED = 4  # times as many as asked for, where rows may change, up to so many bits of all rows
+_MOST_CELLS = 20_000_000
 _WIDTHS = (60, 40, 25, 15, 10, 6, 3)
 
 
@@ -71,6 +75,7 @@ def learn(
     max_bytes: int | None = None,
     groups: IntArray | None = None,
     header: bool = False,
+    surroundings: Surroundings | None = None,
 ) -> Learned:
     """Learn a table.
 
@@ -97,6 +102,9 @@ def learn(
         Rows of a group are held out together; by default equal rows are.
     header : bool
         Whether the columns' names came with the data.
+    surroundings : Surroundings, optional
+        What rows may become. A row is then right if it is right in all of that, candidates are
+        those that are trained for it, and the best of them is trained on all rows.
     """
     rng = np.random.default_rng(seed)
     weight = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, float)
@@ -106,13 +114,18 @@ def learn(
     encode = inputs or Inputs()
     if encode.encode == "auto":
         encode = replace(encode, encode="both")
+    reach = None
+    if surroundings is not None:
+        encode = replace(encode, cuts=_tried_cuts(encode.cuts, codes))
+        reach = partial(surroundings.reach, rows)
     encoder = Encoder.learn(
         codes,
         columns,
         encode,
         weights=WeightSet.parse("ternary"),
         sample_weight=weight,
-        wanted=tail_cuts(codes, encode.cuts),
+        wanted=None if surroundings else tail_cuts(codes, encode.cuts),
+        reach=reach,
         header=header,
     )
     values = encoder.transform(codes).astype(np.float32)
@@ -120,10 +133,15 @@ def learn(
         np.ascontiguousarray(values[:, : encoder.n_numbers]),
         np.ascontiguousarray(values[:, encoder.n_numbers :]),
     )
-    lesson = Lesson(table, labels, weight.astype(np.float32), n_classes)
+    around = {}
+    if surroundings is not None:
+        for wider in WIDER:
+            around[wider] = Around.of(surroundings.regions(rows, encoder, wider), encoder)
+    lesson = Lesson(table, labels, weight.astype(np.float32), n_classes, around=around)
     together = same_rows(codes) if groups is None else groups[rows]
     with threadpool_limits(1):
-        load()
+        if not around:
+            load()
         course = _Course(lesson, together, encoder.column_of, rng, slot, hidden, max_bytes)
         stack, held_out = course.run()
     network = stack.network(encoder.n_numbers, encoder.n_bits, encoder.step)
@@ -153,7 +171,9 @@ class _Course:
         most = min(_MOST_ROWS, max(_FEWEST_ROWS, self.slot.remaining * _COMPARED_PER_SECOND))
         compared = _drawn(np.arange(len(self.lesson)), int(most), self.rng)
         part = self.lesson.rows(compared)
-        ways = candidates(part.table, self.hidden)
+        ways = robust_candidates(part.table)
+        if not part.around:
+            ways = candidates(part.table, self.hidden)
         trials = [Trial.of(name, way, part) for name, way in ways.items()]
         repeats = self._folds(part, self.together[compared])
         seed = int(self.rng.integers(2**31))
@@ -173,7 +193,7 @@ class _Course:
         return stack, replace(
             known,
             chosen=chosen.name,
-            teachers=tuple(trial.name for trial in teachers),
+            teachers=() if part.around else tuple(trial.name for trial in teachers),
             rows=compared,
             share=share[compared],
             bytes=stack_bytes(stack),
@@ -212,6 +232,8 @@ class _Course:
         """
         way = self._student(part, teachers)
         half = way and replace(way, updates=way.updates // 2)
+        if part.around:  # what others say of rows as they are is of no use
+            half = None
         own = half or teachers[0].candidate
         pupil = Trial.of("learnt from the best", own, part, is_taught=True)
         beside = max(trial.seconds / len(trial.stacks) for trial in teachers)
@@ -290,6 +312,12 @@ def _furthest(trials: Sequence[Trial]) -> list[Trial]:
 def _drawn(rows: IntArray, most: int, rng: np.random.Generator) -> IntArray:
     """All rows, or so many of them."""
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
+
+
+def _tried_cuts(cuts: int, codes: FloatArray) -> int:
+    """Cuts to choose from: a network for the worst case looks at few, whose places matter."""
+    most = _MOST_CELLS // max(1, codes.size)
+    return max(cuts, min(_CUTS_TRIED * cuts, most))
 
 
 def _seeing(network: Network, used: Any) -> Network:

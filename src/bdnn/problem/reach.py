@@ -100,6 +100,8 @@ def reach_sums(columns: Sequence[BinReach], W: FloatArray, n_lines: int) -> Boun
     """Bounds of sums where every column takes any bin in reach, exact for each sum."""
     lower, upper = np.zeros((n_lines, len(W))), np.zeros((n_lines, len(W)))
     for column in columns:
+        if not W[:, column.inputs].any():
+            continue
         least, most = column.table(W)
         lower += least[column.set_of]
         upper += most[column.set_of]
