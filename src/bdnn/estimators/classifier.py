@@ -216,11 +216,12 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
     def _learn(self, samples: LabelledSamples, plain: Encoder, began: float) -> Self:
         """Learn for rows that nobody has seen."""
         budget = self._budget()
+        samples = check_robust(self.robust, samples)
         learned = learn_samples(self, samples, plain, budget, began)
         shape = learned.network.architecture
 
         def finish() -> None:
-            task = self._task(samples, shape, learned.encoder, budget)
+            task = self._task(samples, shape, learned.encoder, budget, is_learnt=True)
             network = lowered(learned.network, task.problem)
             result = learned_result(learned, network, task.problem, began)
             model = Model(learned.encoder, network, task.classes)

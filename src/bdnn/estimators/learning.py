@@ -15,13 +15,13 @@ from scipy.optimize import minimize_scalar
 from bdnn.clock import Slot
 from bdnn.encoding import Encoder, Inputs
 from bdnn.errors import ModelError
+from bdnn.estimators.problems import Robust
 from bdnn.estimators.samples import LabelledSamples
 from bdnn.learning.learn import Learned, learn
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.training.limits import Budget
 from bdnn.training.result import Progress, TrainingResult
@@ -61,6 +61,8 @@ def learns(estimator: Any, samples: LabelledSamples) -> bool:
             f"max_bytes must be a positive whole number or None, got {estimator.max_bytes!r}: "
             "give for example 2048."
         )
+    # A guarantee is what rows that nobody has seen can have, too.
+    is_guarded = isinstance(estimator.robust, Robust) and estimator.robust.loss == "certified"
     only_loss = {
         "weights": given_or(estimator.weights, WEIGHTS) != WEIGHTS,
         "thresholds": estimator.thresholds != "neuron",
@@ -68,10 +70,10 @@ def learns(estimator: Any, samples: LabelledSamples) -> bool:
         "activation": estimator.activation != "step",
         "method": estimator.method != "auto",
         "validation_fraction": bool(estimator.validation_fraction),
-        "robust": estimator.robust is not None,
+        "robust": not is_guarded and estimator.robust is not None,
         "constraints": not _is_empty(estimator.constraints),
         "start": estimator.start is not None,
-        "radius": samples.radius is not None,
+        "radius": not is_guarded and samples.radius is not None,
         "must": samples.must is not None,
     }
     given = [name for name, is_asked in only_loss.items() if is_asked]
@@ -80,8 +82,13 @@ def learns(estimator: Any, samples: LabelledSamples) -> bool:
             f"objective 'accuracy' chooses how to train by itself, got {given[0]}: leave it out or "
             "use objective='loss'."
         )
+    if estimator.objective == "accuracy" and is_guarded and _is_shape(estimator.hidden):
+        raise ModelError(
+            f"objective 'accuracy' with robust chooses the shape by itself, got hidden "
+            f"{estimator.hidden!r}: leave it out or use objective='loss'."
+        )
     # A width that is given is most often about the loss of such networks.
-    is_open = given_or(estimator.hidden, None) is None and not given
+    is_open = not _is_shape(estimator.hidden) and not given
     wanted = is_open if estimator.objective == "auto" else estimator.objective == "accuracy"
     if estimator.max_bytes is not None and not wanted:
         raise ModelError(
@@ -89,6 +96,10 @@ def learns(estimator: Any, samples: LabelledSamples) -> bool:
             "objective='accuracy', or leave it out."
         )
     return wanted
+
+
+def _is_shape(hidden: object) -> bool:
+    return given_or(hidden, None) is not None
 
 
 def _is_empty(constraints: object) -> bool:
@@ -114,9 +125,14 @@ def learn_samples(
     left = budget.seconds - min(kept, _MOST_KEPT * budget.seconds)
     left -= time.perf_counter() - began
     hidden = None
-    if given_or(estimator.hidden, None) is not None:
+    if _is_shape(estimator.hidden):
         given = Architecture.create(1, samples.n_outputs, hidden=estimator.hidden)
         hidden = given.hidden
+    inputs, surroundings = Inputs.of(estimator.inputs), None
+    if estimator.robust is not None:
+        surroundings = estimator.robust.around(samples)
+        if inputs.scale == "auto":  # the unit of the radius
+            inputs = replace(inputs, scale="standard")
     groups = None
     if samples.groups is not None:
         groups = np.unique(samples.groups, return_inverse=True)[1].ravel()
@@ -128,16 +144,17 @@ def learn_samples(
         samples.weight,
         slot=Slot.of(max(0.0, left), is_stopped=is_stopped),
         seed=budget.seed,
-        inputs=Inputs.of(estimator.inputs),
+        inputs=inputs,
         hidden=hidden,
         max_bytes=estimator.max_bytes,
         groups=groups,
         header=plain.header,
+        surroundings=surroundings,
     )
 
 
 def learned_result(
-    learned: Learned, network: Network, problem: Problem[OutputLoss], began: float
+    learned: Learned, network: Network, problem: Problem[Any], began: float
 ) -> TrainingResult:
     """What is known of a learnt network: its loss as it is, and a bound that costs nothing."""
     return TrainingResult(
@@ -176,7 +193,7 @@ def with_probabilities(
     return model.calibrated(known.scores[rows], classes, shares, "held-out rows")
 
 
-def lowered(network: Network, problem: Problem[OutputLoss]) -> Network:
+def lowered(network: Network, problem: Problem[Any]) -> Network:
     """Shift all output thresholds alike to where the loss is least; the classes stay."""
     scores = network.scores(problem.inputs)
     levels, place = np.unique(scores, return_inverse=True)

@@ -7,6 +7,7 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
 
 from bdnn.encoding import Encoder
 from bdnn.network.activation import BoolArray, FloatArray
@@ -28,6 +29,25 @@ class Surroundings(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
+class FewBins:
+    """Bins that some bits tell apart, numbered along all columns.
+
+    Attributes
+    ----------
+    bits : sparse array of shape (n_bins, n_bits)
+        Which bits are on in every bin.
+    low, high : arrays of shape (n_rows, n_columns)
+        First and last bin in reach.
+    column_of : array of shape (n_bits,)
+    """
+
+    bits: csr_array
+    low: Bins
+    high: Bins
+    column_of: IntArray
+
+
+@dataclass(frozen=True, eq=False)
 class Around:
     """Regions around rows. Build it with :meth:`of`.
 
@@ -42,9 +62,7 @@ class Around:
     least, most : arrays of shape (n_rows, n_bits)
         Bits that are certainly on, and those that can be.
     low, high : arrays of shape (n_rows, n_columns)
-        First and last bin in reach of every column with bits.
-    patterns : array of shape (n_bins, n_bits)
-        Bits of every bin of all columns.
+        First and last bin in reach of every column that has bins.
     scale, rank : arrays of int of shape (n_bits,)
         Raw column of a cut and its place there, the lowest first; -1 for bits that are no cuts.
     """
@@ -54,36 +72,43 @@ class Around:
     most: Array
     low: Bins
     high: Bins
-    patterns: BoolArray
     scale: IntArray
     rank: IntArray
 
     @classmethod
     def of(cls, regions: Regions, encoder: Encoder) -> Around:
         """Take the bits of regions apart."""
-        n_rows, n_inputs = regions.low.shape
-        n_numbers = encoder.n_numbers
-        low, high, blocks, start = [], [], [], 0
-        for column in regions.bins:
-            is_bit = column.inputs >= n_numbers
-            n_bins = len(column.patterns)
-            block = np.zeros((n_bins, n_inputs - n_numbers), dtype=bool)
-            block[:, column.inputs[is_bit] - n_numbers] = column.patterns[:, is_bit] > 0
-            first = column.sets.argmax(axis=1)
-            last = n_bins - 1 - column.sets[:, ::-1].argmax(axis=1)
-            low.append(start + first[column.set_of])
-            high.append(start + last[column.set_of])
-            blocks.append(block)
-            start += n_bins
-        ends = [np.stack(each, axis=1) if each else np.zeros((n_rows, 0)) for each in (low, high)]
-        return cls(
-            regions,
-            regions.low[:, n_numbers:].astype(np.float32),
-            regions.high[:, n_numbers:].astype(np.float32),
-            *(end.astype(np.int64) for end in ends),
-            np.concatenate([np.zeros((0, n_inputs - n_numbers), dtype=bool), *blocks]),
-            *_scales(encoder),
+        n_rows, n_numbers = len(regions.low), encoder.n_numbers
+        low, high = np.zeros((2, n_rows, len(regions.bins)), np.int64)
+        for j, column in enumerate(regions.bins):
+            low[:, j] = column.sets.argmax(axis=1)[column.set_of]
+            last = column.sets.shape[1] - 1 - column.sets[:, ::-1].argmax(axis=1)
+            high[:, j] = last[column.set_of]
+        least, most = (
+            end[:, n_numbers:].astype(np.float32) for end in (regions.low, regions.high)
         )
+        return cls(regions, least, most, low, high, *_scales(encoder))
+
+    def told_apart(self, used: BoolArray) -> FewBins:
+        """Bins that some of the bits tell apart."""
+        low, high = np.empty_like(self.low), np.empty_like(self.high)
+        places, n_used = np.cumsum(used) - 1, int(used.sum())
+        n_numbers, start = self.regions.low.shape[1] - len(used), 0
+        blocks, column_of = [csr_array((0, n_used))], np.zeros(n_used, dtype=np.intp)
+        for j, column in enumerate(self.regions.bins):
+            bits = column.inputs - n_numbers
+            own = (bits >= 0) & used[bits]
+            patterns = column.patterns[:, own]
+            is_new = np.append(True, (patterns[1:] != patterns[:-1]).any(axis=1))
+            number = start + np.cumsum(is_new) - 1
+            low[:, j], high[:, j] = number[self.low[:, j]], number[self.high[:, j]]
+            bins, chosen = np.nonzero(patterns[is_new])
+            target = places[bits[own]]
+            column_of[target] = j
+            shape = int(is_new.sum()), n_used
+            blocks.append(csr_array((np.ones(len(bins)), (bins, target[chosen])), shape=shape))
+            start += shape[0]
+        return FewBins(csr_array(vstack(blocks)), low, high, column_of)
 
     def rows(self, chosen: NDArray[np.intp]) -> Around:
         """What is around some of the rows."""

@@ -49,12 +49,17 @@ def candidates(table: Table, hidden: tuple[int, ...] | None = None) -> dict[str,
 
 def robust_candidates(table: Table) -> dict[str, Candidate]:
     """Ways to learn a table of which rows may change."""
-    found: dict[str, Candidate] = {"prior": Prior(_any(table))}
+    found: dict[str, Candidate] = {
+        "prior": Prior(_any(table)),
+        "robust linear": RobustLinear(),
+        "robust votes of 8 cuts": RobustVotes(8),
+        "robust votes of 16 cuts": RobustVotes(16),
+    }
     for wider in WIDER:
         how = "" if wider == 1.0 else f", {wider:g} times the radius"
-        found[f"robust linear{how}"] = RobustLinear(wider)
-        for cuts in (8, 16, 32):
-            found[f"robust votes of {cuts} cuts{how}"] = RobustVotes(cuts, wider)
+        for cuts in (8, 16):
+            way = RobustVotes(cuts, wider, is_improved=True)
+            found[f"robust votes of {cuts} cuts, improved{how}"] = way
         for depth in (1, 2, 3, 4):
             found[f"robust tree of depth {depth}{how}"] = RobustTree(depth, wider)
     missing = _missing(table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -97,6 +97,8 @@ def blend(name: str, trials: Sequence[Trial]) -> Trial:
 def is_certain(stack: Stack, lesson: Lesson, rows: IntArray) -> BoolArray:
     """Tell which rows a network is certainly right about, whatever they become."""
     regions = lesson.around[1.0].regions.subset(rows)
+    if stack.reads == "bits":  # numbers that nobody looks at round nothing
+        regions = replace(regions, step=1.0)
     n_numbers, n_bits = lesson.table.numbers.shape[1], lesson.table.bits.shape[1]
     network = stack.network(n_numbers, n_bits, regions.step)
     return regions.is_certain(network, lesson.labels[rows])

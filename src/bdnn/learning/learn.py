@@ -33,12 +33,12 @@ from bdnn.network.network import Network
 _MOST_ROWS, _LEARNT_PER_SECOND, _COMPARED_PER_SECOND, _FEWEST_ROWS = 100_000, 10_000, 2000, 1000
 _FOLDS, _FOLDS_OF_MANY, _MANY_ROWS = 5, 3, 1000
 _FEW_ROWS = 200  # below which rows are folded twice
-_COMPARING = 0.5  # part of the time
+_COMPARING, _COMPARING_GUARDED = 0.5, 0.8  # part of the time
 _TRYING = 0.3  # of what is left, the most for one fold of the network that learns from others
 _TEACHERS = 3
 _MOST_BYTES = 1 << 14  # of a network, unless more are allowed
-_CUTS_TRIED = 4  # times as many as asked for, where rows may change, up to so many bits of all rows
-_MOST_CELLS = 20_000_000
+# Where rows may change: rows that are learnt from, cuts of a column, and bits of all rows together.
+_MOST_GUARDED, _MOST_CUTS, _MOST_CELLS = 20_000, 256, 4_000_000
 _WIDTHS = (60, 40, 25, 15, 10, 6, 3)
 
 
@@ -109,6 +109,7 @@ def learn(
     rng = np.random.default_rng(seed)
     weight = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, float)
     most = min(_MOST_ROWS, max(_FEWEST_ROWS, slot.remaining * _LEARNT_PER_SECOND))
+    most = most if surroundings is None else min(most, _MOST_GUARDED)
     rows = _drawn(np.flatnonzero(weight > 0), int(most), rng)
     codes, labels, weight = codes[rows], labels[rows], weight[rows]
     encode = inputs or Inputs()
@@ -116,7 +117,7 @@ def learn(
         encode = replace(encode, encode="both")
     reach = None
     if surroundings is not None:
-        encode = replace(encode, cuts=_tried_cuts(encode.cuts, codes))
+        encode = _finely(encode, codes)
         reach = partial(surroundings.reach, rows)
     encoder = Encoder.learn(
         codes,
@@ -178,7 +179,9 @@ class _Course:
         repeats = self._folds(part, self.together[compared])
         seed = int(self.rng.integers(2**31))
         with self._kept():
-            compare(trials, part, repeats, seed=seed, slot=self.slot.part(_COMPARING))
+            # A robust candidate takes no longer on all rows than on the folds.
+            share = _COMPARING_GUARDED if part.around else _COMPARING
+            compare(trials, part, repeats, seed=seed, slot=self.slot.part(share))
         if not any(trial.stacks for trial in trials):  # the plainest takes no time
             compare(trials[:1], part, repeats[:1], seed=seed, slot=self.slot)
         trials = [trial for trial in trials if trial.stacks]
@@ -314,10 +317,11 @@ def _drawn(rows: IntArray, most: int, rng: np.random.Generator) -> IntArray:
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
 
-def _tried_cuts(cuts: int, codes: FloatArray) -> int:
-    """Cuts to choose from: a network for the worst case looks at few, whose places matter."""
-    most = _MOST_CELLS // max(1, codes.size)
-    return max(cuts, min(_CUTS_TRIED * cuts, most))
+def _finely(inputs: Inputs, codes: FloatArray) -> Inputs:
+    """Inputs with more cuts to choose from: a robust network has few, but their places matter."""
+    n_rows, n_columns = codes.shape
+    bits = min(inputs.max_bits, _MOST_CELLS // max(1, n_rows))
+    return replace(inputs, cuts=max(inputs.cuts, min(_MOST_CUTS, bits // n_columns)))
 
 
 def _seeing(network: Network, used: Any) -> Network:

@@ -12,18 +12,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from bdnn.clock import Slot
 from bdnn.learning.around import Around, Bins, IntArray
 from bdnn.learning.linear import Prior
+from bdnn.learning.robust_moves import improved
 from bdnn.learning.stack import Lesson, Reads, Stack
 from bdnn.learning.votes import rounded_votes
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.search.kernels.compiled import compiled
 
-_STEPS = 300
-_RATE = 0.025
+_STEPS = 150
+_RATE = 0.05
+_SLOPE = 0.2  # of improved votes, of which a few decide
 
 #: Slopes of the loss by weights, the first of which is a constant, of shape (n_classes, n_inputs).
 Slopes = Callable[[FloatArray], FloatArray]
@@ -39,10 +40,14 @@ class RobustVotes:
         Of a column at most.
     wider : float
         Times the radius that is asked for.
+    is_improved : bool
+        Whether votes are small integers that exact moves improve, see
+        :mod:`bdnn.learning.robust_moves`.
     """
 
     cuts: int
     wider: float = 1.0
+    is_improved: bool = False
     reads: Reads = "bits"
 
     def fit(self, lesson: Lesson, *, seed: int, slot: Slot) -> Stack:
@@ -51,46 +56,37 @@ class RobustVotes:
         used = _few(around, self.cuts)
         if not used.any():
             return Prior().fit(lesson, seed=seed, slot=slot)
-        patterns = around.patterns[:, used]
-        # Neighbouring bins that look the same are one.
-        is_new = np.append(True, (patterns[1:] != patterns[:-1]).any(axis=1))
-        number = np.cumsum(is_new) - 1
-        bits = csr_array(patterns[is_new].astype(float))
-        low, high = number[around.low], number[around.high]
+        few = around.told_apart(used)
         share = _shares(lesson)
 
         def slopes(values: FloatArray) -> FloatArray:
-            votes = np.ascontiguousarray((bits @ values[:, 1:].T).T)
-            by_vote, by_base = np.zeros_like(votes), np.zeros(len(votes))
-            add_slopes(
-                votes, values[:, 0].copy(), low, high, lesson.labels, share, by_vote, by_base
-            )
-            return np.column_stack((by_base, (bits.T @ by_vote.T).T))
+            votes = np.ascontiguousarray((few.bits @ values[:, 1:].T).T)
+            slope = np.zeros_like(votes), np.zeros(len(votes))
+            add_slopes(votes, values[:, 0].copy(), few.low, few.high, lesson.labels, share, *slope)
+            return np.column_stack((slope[1], (few.bits.T @ slope[0].T).T))
 
         values = descended(slopes, (lesson.n_classes, 1 + int(used.sum())), slot)
+        values = _differences(values)
         votes = np.zeros((lesson.n_classes, len(used)))
+        if self.is_improved:
+            values = improved(values, few, lesson, np.random.default_rng(seed), slot)
+            votes[:, used] = values[:, 1:]
+            return Stack(self.reads, (votes.astype(np.float32),), (-values[:, 0],), _SLOPE)
         votes[:, used] = values[:, 1:]
         return _rounded(self.reads, votes, values[:, 0])
 
 
 @dataclass(frozen=True)
 class RobustLinear:
-    """Weights of numbers.
+    """Weights of numbers."""
 
-    Parameters
-    ----------
-    wider : float
-        Times the radius that is asked for.
-    """
-
-    wider: float = 1.0
     reads: Reads = "numbers"
 
     def fit(self, lesson: Lesson, *, seed: int, slot: Slot) -> Stack:
         """Descend, and round."""
         del seed
         n_numbers = lesson.table.numbers.shape[1]
-        regions = lesson.around[self.wider].regions
+        regions = lesson.around[1.0].regions
         middle = lesson.table.numbers.mean(axis=0, dtype=float)
         low, high = (end[:, :n_numbers] - middle for end in (regions.low, regions.high))
         share, labels = _shares(lesson), lesson.labels
@@ -110,7 +106,7 @@ class RobustLinear:
                     found[other] += slope
             return found
 
-        values = descended(slopes, (lesson.n_classes, 1 + n_numbers), slot)
+        values = _differences(descended(slopes, (lesson.n_classes, 1 + n_numbers), slot))
         return _rounded(self.reads, values[:, 1:], values[:, 0] - values[:, 1:] @ middle)
 
 
@@ -118,11 +114,13 @@ def _shares(lesson: Lesson) -> FloatArray:
     return lesson.weight.astype(float) / float(lesson.weight.sum())
 
 
+def _differences(values: FloatArray) -> FloatArray:
+    """Weights of which, for two classes, only the difference matters."""
+    return np.stack((np.zeros(values.shape[1]), values[1] - values[0])) if len(values) == 2 else values
+
+
 def _rounded(reads: Reads, weights: FloatArray, base: FloatArray) -> Stack:
-    """The network of real weights; of two classes only the difference matters."""
-    if len(base) == 2:
-        weights = np.stack((np.zeros(weights.shape[1]), weights[1] - weights[0]))
-        base = np.array([0.0, base[1] - base[0]])
+    """The network of real weights."""
     rounded, thresholds, factor = rounded_votes(weights, base)
     return Stack(reads, (rounded,), (thresholds,), 1.0 / factor)
 
