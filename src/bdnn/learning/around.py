@@ -84,9 +84,7 @@ class Around:
             low[:, j] = column.sets.argmax(axis=1)[column.set_of]
             last = column.sets.shape[1] - 1 - column.sets[:, ::-1].argmax(axis=1)
             high[:, j] = last[column.set_of]
-        least, most = (
-            end[:, n_numbers:].astype(np.float32) for end in (regions.low, regions.high)
-        )
+        least, most = (end[:, n_numbers:].astype(np.float32) for end in (regions.low, regions.high))
         return cls(regions, least, most, low, high, *_scales(encoder))
 
     def told_apart(self, used: BoolArray) -> FewBins:

@@ -93,9 +93,7 @@ def _consensus(one: Box, other: Box, k: int) -> Box | None:
     others = one[1] | other[1]
     if max(a, c) > min(b, d) or any(literal ^ 1 in others for literal in others):
         return None
-    sides = [
-        (max(x[0], y[0]), min(x[1], y[1])) for x, y in zip(one[0], other[0], strict=True)
-    ]
+    sides = [(max(x[0], y[0]), min(x[1], y[1])) for x, y in zip(one[0], other[0], strict=True)]
     sides[k] = min(a, c), max(b, d)
     return None if any(x >= y for x, y in sides) else (tuple(sides), others)
 
@@ -110,9 +108,7 @@ def _literals(
     return tuple(sorted(found))
 
 
-def box_stack(
-    leaves: Sequence[tuple[Literals, int]], around: Around, n_classes: int
-) -> Stack:
+def box_stack(leaves: Sequence[tuple[Literals, int]], around: Around, n_classes: int) -> Stack:
     """The network of a tree's leaves and their classes: an output is on where a box of it is."""
     boxes = [
         (box, label)

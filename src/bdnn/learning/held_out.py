@@ -46,6 +46,9 @@ class Figures:
 class HeldOut:
     """Accuracy on rows that networks had not seen.
 
+    Where rows may change, a row is right if it is right in all that it may become, here and in the
+    figures of candidates.
+
     Parameters
     ----------
     accuracy, error : float
@@ -57,6 +60,8 @@ class HeldOut:
         The candidates that a network learnt from, the best first.
     bytes : int
         Of the network.
+    is_worst_case : bool
+        Whether rows may change.
     rows : array of int
         Training rows that follow.
     share : array of shape (n_rows, n_classes)
@@ -71,6 +76,7 @@ class HeldOut:
     chosen: str = ""
     teachers: tuple[str, ...] = ()
     bytes: int = 0
+    is_worst_case: bool = False
     rows: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     share: Array = field(default_factory=lambda: np.zeros((0, 0), np.float32))
     scores: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
@@ -84,6 +90,7 @@ class HeldOut:
             "chosen": self.chosen,
             "teachers": list(self.teachers),
             "bytes": self.bytes,
+            "is_worst_case": self.is_worst_case,
         }
 
     @classmethod
@@ -111,7 +118,8 @@ def held_out_of(
         total += float(weight[outside].sum())
     accuracy = 1.0 - missed / total if total else 0.0
     spread = accuracy * (1.0 - accuracy) * float(np.square(weight).sum())
-    return HeldOut(accuracy, float(np.sqrt(max(spread, 0.0)) / weight.sum()), figures)
+    error = float(np.sqrt(max(spread, 0.0)) / weight.sum())
+    return HeldOut(accuracy, error, figures, is_worst_case=bool(lesson.around))
 
 
 def _figures(trial: Trial, lesson: Lesson) -> Figures:

@@ -180,8 +180,8 @@ class _Course:
         seed = int(self.rng.integers(2**31))
         with self._kept():
             # A robust candidate takes no longer on all rows than on the folds.
-            share = _COMPARING_GUARDED if part.around else _COMPARING
-            compare(trials, part, repeats, seed=seed, slot=self.slot.part(share))
+            time = self.slot.part(_COMPARING_GUARDED if part.around else _COMPARING)
+            compare(trials, part, repeats, seed=seed, slot=time)
         if not any(trial.stacks for trial in trials):  # the plainest takes no time
             compare(trials[:1], part, repeats[:1], seed=seed, slot=self.slot)
         trials = [trial for trial in trials if trial.stacks]

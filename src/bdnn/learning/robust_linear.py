@@ -71,7 +71,8 @@ class RobustVotes:
         if self.is_improved:
             values = improved(values, few, lesson, np.random.default_rng(seed), slot)
             votes[:, used] = values[:, 1:]
-            return Stack(self.reads, (votes.astype(np.float32),), (-values[:, 0],), _SLOPE)
+            thresholds = (-values[:, 0]).astype(np.float32)
+            return Stack(self.reads, (votes.astype(np.float32),), (thresholds,), _SLOPE)
         votes[:, used] = values[:, 1:]
         return _rounded(self.reads, votes, values[:, 0])
 
@@ -116,7 +117,9 @@ def _shares(lesson: Lesson) -> FloatArray:
 
 def _differences(values: FloatArray) -> FloatArray:
     """Weights of which, for two classes, only the difference matters."""
-    return np.stack((np.zeros(values.shape[1]), values[1] - values[0])) if len(values) == 2 else values
+    return (
+        np.stack((np.zeros(values.shape[1]), values[1] - values[0])) if len(values) == 2 else values
+    )
 
 
 def _rounded(reads: Reads, weights: FloatArray, base: FloatArray) -> Stack:

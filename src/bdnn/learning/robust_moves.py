@@ -60,7 +60,7 @@ def improved(
 @compiled
 def least_part(votes: FloatArray, own: int, other: int, low: int, high: int) -> float:
     """Least lead of a class over another one among neighbouring bins."""
-    least = votes[own, low] - votes[other, low]
+    least: float = votes[own, low] - votes[other, low]
     for b in range(low + 1, high + 1):
         least = min(least, votes[own, b] - votes[other, b])
     return least

@@ -85,7 +85,8 @@ class GuardedTree:
         if bit < 0:
             return np.asarray(self.labels == self.leaf[node])
         off, on = self.right(2 * node + 1), self.right(2 * node + 2)
-        return (off | (self.least[:, bit] > 0)) & (on | (self.most[:, bit] == 0))
+        held = (off | (self.least[:, bit] > 0)) & (on | (self.most[:, bit] == 0))
+        return np.asarray(held)
 
     def grow(self, slot: Slot) -> None:
         """Split from the root on as long as an adversary leaves some gain."""
@@ -124,14 +125,14 @@ class GuardedTree:
     def improve(self, slot: Slot) -> None:
         """Make nodes anew until no node alone can be better."""
         for _ in range(_SWEEPS):
-            before = self.bit.copy(), self.leaf.copy()
+            before = np.stack((self.bit, self.leaf))
             for node in range(len(self.bit) - 1, -1, -1):
                 if slot.is_over():
                     return
                 rows = self._undecided(node)
                 if rows is not None:
                     self._make_anew(node, rows)
-            if all(np.array_equal(a, b) for a, b in zip(before, (self.bit, self.leaf), strict=True)):
+            if np.array_equal(before, np.stack((self.bit, self.leaf))):
                 return
 
     def _undecided(self, node: int) -> BoolArray | None:

@@ -107,7 +107,6 @@ class DescendWorstCase(Phase):
             run.offer(projected(run.problem, network, rng), _PHASE)
             rounds += 1
 
-
     def _offer_stump(
         self, run: Run[Any], shallow: Architecture, balls: Balls, rng: np.random.Generator
     ) -> None:
