@@ -86,7 +86,9 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=20.0, help="seconds per training")
     parser.add_argument("--cases", type=int, nargs="*", default=range(len(CASES)))
     options = parser.parse_args()
-    bdnn.BDNNClassifier(hidden=(2,)).fit([[0.0], [1.0]], [0, 1])  # loads the search
+    bdnn.BDNNClassifier(hidden=(2,), objective="loss").fit(
+        [[0.0], [1.0]], [0, 1]
+    )  # loads the search
     print("loss and bound after every step; * where they are proven equal")
     for number in options.cases:
         grow(*CASES[number], options.limit)

@@ -4,7 +4,11 @@ import bdnn
 
 data = bdnn.datasets.load("iris")
 model = bdnn.BDNNClassifier(
-    hidden=(5,), inputs=bdnn.Inputs(scale="minmax"), limits=bdnn.Limits(seconds=5), random_state=0
+    hidden=(5,),
+    objective="loss",
+    inputs=bdnn.Inputs(scale="minmax"),
+    limits=bdnn.Limits(seconds=5),
+    random_state=0,
 )
 model.fit(data.X, data.y)
 

@@ -9,7 +9,9 @@ from bdnn.plotting import plot_decision_regions, plot_progress, plot_weights
 folder = Path(tempfile.mkdtemp(prefix="bdnn-plots-"))
 
 iris = bdnn.datasets.load("iris")
-model = bdnn.BDNNClassifier(hidden=(10,), limits=bdnn.Limits(seconds=10), random_state=0)
+model = bdnn.BDNNClassifier(
+    hidden=(10,), objective="loss", limits=bdnn.Limits(seconds=10), random_state=0
+)
 model.fit(iris.X, iris.y, feature_names=iris.feature_names)
 plot_progress(model).figure.savefig(folder / "progress.png", dpi=120)
 regions = plot_decision_regions(model, iris.X, iris.y, features=(2, 3))

@@ -24,9 +24,9 @@ PROMISES = [
 def damage() -> None:
     """Edit a model file in random places, as it is and with a checksum that fits again."""
     data = bdnn.datasets.load("iris")
-    model = bdnn.BDNNClassifier(hidden=(3,), limits=bdnn.Limits(seconds=5), random_state=0).fit(
-        data.X, data.y
-    )
+    model = bdnn.BDNNClassifier(
+        hidden=(3,), objective="loss", limits=bdnn.Limits(seconds=5), random_state=0
+    ).fit(data.X, data.y)
     rng = np.random.default_rng(0)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"

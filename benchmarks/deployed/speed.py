@@ -34,7 +34,10 @@ def speed(names: Sequence[str], seconds: float) -> None:
         )
         width = 128 if name == "digits" else 3
         ours = bdnn.BDNNClassifier(
-            hidden=(width,), limits=bdnn.Limits(seconds=6 * seconds), random_state=0
+            hidden=(width,),
+            objective="loss",
+            limits=bdnn.Limits(seconds=6 * seconds),
+            random_state=0,
         )
         ours.fit(X, y)
         wanted = ours.score(X_test, y_test)

@@ -20,7 +20,8 @@ Y = np.where((X.sum(axis=1) > 3) ^ (RNG.random(24) < 0.15), "yes", "no")
 def train(path, **options):
     """Train on the small data and save; the promises are given as an option."""
     promises = options.pop("promises", ())
-    options = {"limits": Limits(seconds=200), "hidden": (1,), "method": "exact"} | options
+    defaults = {"objective": "loss", "hidden": (1,), "method": "exact"}
+    options = {"limits": Limits(seconds=200), **defaults} | options
     model = BDNNClassifier(random_state=0, **options).fit(X, Y, feature_names=NAMES)
     model.save(path, promises=promises)
     return model

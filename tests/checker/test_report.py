@@ -57,7 +57,7 @@ def test_proofs_are_about_the_inputs_of_the_network(tmp_path, encode, options):
     """Cuts make more inputs than there are columns."""
     rng = np.random.default_rng(1)
     data = rng.integers(0, 4, (14, 2)), rng.integers(0, 2, 14)
-    options = {"hidden": (), "inputs": Inputs(encode=encode)} | options
+    options = {"hidden": (), "objective": "loss", "inputs": Inputs(encode=encode)} | options
     model = BDNNClassifier(**options, random_state=0).fit(*data)
     model.save(tmp_path / "model.json")
     if model.result_.proof.certificate is not None:

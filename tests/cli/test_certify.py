@@ -35,6 +35,8 @@ def test_printed(model, small_csv):
     assert done.returncode == 0, done.stderr
     assert "radius     0.1 (l2, raw inputs)" in done.stdout
     assert "certified accuracy" in done.stdout
+    told = done.stdout.splitlines()[-1]
+    assert "of 16 rows keep their class whatever moves by up to 0.1" in told
 
 
 def test_the_curve_is_drawn(model, small_csv, tmp_path):
@@ -76,9 +78,19 @@ def test_texts_stay_as_they_are(tmp_path):
     assert done.returncode == 0, done.stderr
     told = run_json("certify", model, data, "--radius", 0.25, "--units", "raw")
     assert told["rows"] == 18
-    done = run("certify", model, data, "--exact")
-    assert done.returncode == 2
-    assert "verification is for models whose columns are numbers" in done.stderr
+    exact = ("certify", model, data, "--exact", "--units", "raw", "--radius", 0.25)
+    told = run_json(*exact)
+    assert told["open_rows"] == 0
+    free = run_json(*exact, "--change", "color")
+    assert free["broken_rows"] >= told["broken_rows"]
+    assert any("color" in risk["changes"] for risk in free["at_risk"])
+    done = run("certify", model, data, "--move", "n=0.25", "--exact")
+    assert done.stdout.endswith("\n")
+    last = done.stdout.splitlines()[-1]
+    assert last.startswith(
+        f"{told['robust_rows']} of 18 rows keep their class however n moves by up to 0.25"
+    )
+    assert_refused(run("certify", model, data, "--move", "n"), "--move must be a column")
     done = run("attack", model, data, "--radius", 1.5, "--units", "raw", "--out", moved)
     assert done.returncode == 0, done.stderr
     colors = [line.split(",")[0] for line in moved.read_text().splitlines()[1:]]

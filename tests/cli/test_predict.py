@@ -46,7 +46,7 @@ def test_model_made_in_python(tmp_path):
     """A model without a table in its file takes columns by place, or by name if it has some."""
     X, y = [[0.0, 1.0], [1.0, 0.0], [0.0, 2.0], [2.0, 0.0]], [5, 7, 5, 7]
     path = tmp_path / "model.json"
-    BDNNClassifier(hidden=(1,), random_state=0).fit(X, y).save(path)
+    BDNNClassifier(hidden=(1,), objective="loss", random_state=0).fit(X, y).save(path)
     data = write(tmp_path / "new.csv", "0,1\n1,0\n")
     assert run_json("predict", path, data)["predictions"] == [5, 7]
 

@@ -53,7 +53,7 @@ class Case:
         given["limits"] = Limits(seconds=seconds)
         if self.numbers:
             return BDNNRegressor(**{"smoothing": 0, "ridge": 0} | given)
-        return BDNNClassifier(**given)
+        return BDNNClassifier(objective="loss", **given)
 
     @property
     def targets(self) -> FloatArray:

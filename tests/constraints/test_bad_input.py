@@ -24,7 +24,8 @@ Y = np.array(["no", "yes", "yes", "no", "yes"])
 
 def fit(**options):
     rows = {key: options.pop(key) for key in ("must", "groups", "radius") if key in options}
-    options = {"hidden": (2,), "random_state": 0, "inputs": Inputs(scale=None)} | options
+    defaults = {"hidden": (2,), "objective": "loss", "random_state": 0}
+    options = {**defaults, "inputs": Inputs(scale=None)} | options
     return BDNNClassifier(**options).fit(X, Y, feature_names=("a", "b"), **rows)
 
 

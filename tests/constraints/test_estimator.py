@@ -27,7 +27,7 @@ NAMES = ("a", "b", "c")
 
 
 def fit(*, must=None, groups=None, **options):
-    options = {"hidden": (2,), "random_state": 0, "method": "exact"} | options
+    options = {"hidden": (2,), "objective": "loss", "random_state": 0, "method": "exact"} | options
     return BDNNClassifier(**options).fit(X, Y, must=must, groups=groups, feature_names=NAMES)
 
 

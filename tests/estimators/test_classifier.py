@@ -38,7 +38,9 @@ def blobs(n_classes=2, n_samples=24, seed=0):
 
 
 def small(**options):
-    return BDNNClassifier(**{"hidden": (2,), "random_state": 0, "method": "exact", **options})
+    return BDNNClassifier(
+        **{"hidden": (2,), "objective": "loss", "random_state": 0, "method": "exact", **options}
+    )
 
 
 def fitted(n_classes=2, **options):

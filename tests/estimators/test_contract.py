@@ -14,7 +14,7 @@ CONTINUOUS = BDNNClassifier(
     hidden=(60,), weights="continuous", limits=Limits(seconds=60.0), random_state=0
 )
 TERNARY = BDNNClassifier(
-    hidden=(120,), weights="ternary", limits=Limits(seconds=20.0), random_state=0
+    hidden=(120,), objective="loss", weights="ternary", limits=Limits(seconds=20.0), random_state=0
 )
 REGRESSOR = BDNNRegressor(
     hidden=(4,), method="descent", limits=Limits(seconds=60.0), random_state=0

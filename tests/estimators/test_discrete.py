@@ -19,7 +19,7 @@ from tests.sentences import assert_one_sentence
 RNG = np.random.default_rng(0)
 X = RNG.integers(0, 5, (40, 2)).astype(float)
 Y = np.where(np.abs(X[:, 0] - X[:, 1]) <= 1, "near", "far")
-OPTIONS = {"hidden": (2,), "limits": Limits(seconds=30), "random_state": 0}
+OPTIONS = {"hidden": (2,), "objective": "loss", "limits": Limits(seconds=30), "random_state": 0}
 
 
 def fit(**options):

@@ -25,7 +25,8 @@ def tables(n_samples=12, seed=0, n_classes=2):
 
 
 def small(**options):
-    defaults = {"hidden": (1,), "method": "exact", "inputs": Inputs(scale=None), "random_state": 0}
+    defaults = {"hidden": (1,), "objective": "loss", "method": "exact"}
+    defaults |= {"inputs": Inputs(scale=None), "random_state": 0}
     return BDNNClassifier(**{**defaults, "limits": Limits(seconds=120.0), **options})
 
 

@@ -90,7 +90,7 @@ def test_no_class_alone_where_one_column_is_better() -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     X, y = noisy_table()
-    with pytest.raises(ModelError, match="chooses the shape by itself"):
+    with pytest.raises(ModelError, match="chooses how to train by itself"):
         BDNNClassifier(hidden=(3,), objective="accuracy", robust=Robust(0.1)).fit(X, y)
     with pytest.raises(ModelError, match="units are for loss 'certified'"):
         Robust(0.1, loss="average", units="raw")

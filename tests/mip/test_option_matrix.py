@@ -182,6 +182,7 @@ CASES = list(covering(OPTIONS, lambda case: refusal(case) or takes_long(case)))
 def fitted(case, solver):
     options = {
         "inputs": Inputs(scale=None),
+        "objective": "loss",
         "limits": Limits(seconds=100.0),
         "random_state": 0,
         "solver": solver,

@@ -11,7 +11,7 @@ from bdnn.errors import UnsupportedFeatureError
 from bdnn.model import Model
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-from bdnn.robustness import Certificate, Domain, PerturbationSet, attack, certify, verify
+from bdnn.robustness import Certificate, Domain, PerturbationSet, attack, certify
 
 COLUMNS = (
     Column("age", fill=3.0, missing="bit", factor=0.5),
@@ -108,13 +108,6 @@ def test_attacks_change_numbers_only(method):
         assert (found.lengths[changed] <= 1.5).all()
         n_found += changed.sum()
     assert n_found > 5
-
-
-def test_exact_verification_is_refused():
-    model = make(np.random.default_rng(0), mixed=False)
-    around = PerturbationSet.create(model, rows(np.random.default_rng(0)))
-    with pytest.raises(UnsupportedFeatureError, match="verification is for models whose columns"):
-        verify(around)
 
 
 @pytest.mark.parametrize("loss", ["certified", "average"])

@@ -109,7 +109,9 @@ def test_categories_stay_one_hot(method):
     codes = rng.integers(0, 3, 60)
     X = np.column_stack([np.eye(3)[codes], rng.integers(0, 4, 60)]).astype(float)
     y = (codes == 1) ^ (X[:, 3] > 1)
-    model = bdnn.BDNNClassifier(hidden=(4,), limits=Limits(seconds=3), random_state=0).fit(X, y)
+    model = bdnn.BDNNClassifier(
+        hidden=(4,), objective="loss", limits=Limits(seconds=3), random_state=0
+    ).fit(X, y)
     domain = Domain.create(4, lower=0, upper=3, integer=[3], groups=[(0, 1, 2)])
     found = model.verify(X[:8], norm="l1", units="raw", domain=domain, method=method)
     # Nearest change of class by trying all categories and numbers.

@@ -29,7 +29,7 @@ def moves():
     [(None, [1e6, 1e6, 0.1, 1e6]), ({0: 1.0, 1: 5e-9}, None)],
 )
 def test_a_light_sample_is_no_rounding(class_weight, sample_weight):
-    model = BDNNClassifier(hidden=(3,), random_state=0, class_weight=class_weight)
+    model = BDNNClassifier(hidden=(3,), objective="loss", random_state=0, class_weight=class_weight)
     result = model.fit(LINE, [0, 1, 0, 1], sample_weight).result_
     assert (result.status, result.loss, result.bound) == ("optimal", 0.0, 0.0)
 
@@ -89,7 +89,7 @@ class Once:
 def test_no_moment_after_the_first_network_loses_it(monkeypatch, kind, name, status):
     once = Once(getattr(kind, name))
     monkeypatch.setattr(kind, name, once)
-    model = BDNNClassifier(hidden=(1,), random_state=0, limits=Limits(seconds=10))
+    model = BDNNClassifier(hidden=(1,), objective="loss", random_state=0, limits=Limits(seconds=10))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(LINE, [0, 0, 1, 1])

@@ -29,8 +29,7 @@ from bdnn.checker.numbers import SCALING_ERROR, clipped, root_above
 from bdnn.checker.samples import Row
 
 Norm = Literal["linf", "l1", "l2"]
-#: Raw or scaled moves, or the raw move of every column that is a length of 1, 0 for none.
-Units = Literal["raw", "scaled"] | Sequence[float]
+Units = Literal["raw", "scaled"]
 #: Least and largest coordinate: a grid point, a whole raw number, or the input itself.
 Coordinates = list[tuple[Fraction, Fraction]]
 
@@ -61,11 +60,14 @@ class Domain:
 
 @dataclass(frozen=True)
 class Ball:
-    """What a perturbation may be, all with lengths up to the radius, or below it if not closed."""
+    """What a perturbation may be, all with lengths up to the radius, or below it if not closed.
+
+    Units other than raw or scaled moves are the raw move of every column that is a length of 1.
+    """
 
     radius: Fraction
     norm: Norm
-    units: Units
+    units: Units | Sequence[float]
     closed: bool = True
 
     def holds(self, lengths: Sequence[Fraction]) -> bool:
@@ -96,7 +98,11 @@ class Guarantee:
         still = [
             bool(domain.fixed[j])
             or not self.weight[j]
-            or (column.kind != "number" and math.isinf(domain.change[j]))
+            or (
+                column.kind != "number"
+                and math.isinf(domain.change[j])
+                and not (domain.may_be_missing[j] or domain.may_be_known[j])
+            )
             for j, column in enumerate(self.encoder.columns)
         ]
         self.domain = replace(domain, fixed=still)

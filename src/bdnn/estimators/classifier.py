@@ -62,12 +62,12 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
     Parameters
     ----------
     hidden : "auto" or tuple of int, default "auto"
-        Widths of the hidden layers; chosen with ``objective="accuracy"`` and ``(25,)`` otherwise.
+        Widths of the hidden layers; by default chosen for the accuracy, and ``(25,)`` for the loss.
     objective : {"auto", "accuracy", "loss"}, default "auto"
         What training is for: rows that nobody has seen, so that held-out rows choose inputs, shape
         and training among trees, linear models and networks; or the smallest loss on the training
-        rows, with a bound. ``"auto"`` is the accuracy where neither ``hidden`` nor anything else is
-        given that only the loss has.
+        rows, with a bound. ``"auto"`` is the accuracy where nothing is given that only the loss
+        has, such as a method or constraints.
     max_bytes : int or None, default None
         The most that the network may take, about, with ``objective="accuracy"``.
     weights : str or sequence of str, default "auto"
@@ -145,7 +145,8 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
     --------
     >>> import bdnn
     >>> data = bdnn.datasets.load("iris")
-    >>> model = bdnn.BDNNClassifier(hidden=(3,), random_state=0).fit(data.X[:100], data.y[:100])
+    >>> model = bdnn.BDNNClassifier(hidden=(3,), objective="loss", random_state=0)
+    >>> model = model.fit(data.X[:100], data.y[:100])
     >>> model.result_.status, model.result_.loss
     ('optimal', 0.0)
     """

@@ -76,7 +76,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         X: ArrayLike,
         y: ArrayLike | None = None,
         *,
-        radius: ArrayLike | None = None,
+        radius: ArrayLike | Mapping[str | int, float] | None = None,
         norm: str = "linf",
         units: str = "scaled",
         domain: Domain | None = None,
@@ -88,27 +88,30 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         X : array of shape (n_samples, n_features)
         y : array of shape (n_samples,), optional
             Labels, for certified accuracy.
-        radius : float or array of shape (n_samples,), optional
-            For the question which samples are certified.
+        radius : float, array of shape (n_samples,) or mapping, optional
+            For the question which samples are certified. A mapping of columns to lengths moves
+            every column by its own, in raw units, and the other columns stand still.
         norm : {"linf", "l1", "l2"}, default "linf"
         units : {"scaled", "raw"}, default "scaled"
             What the radius measures: scaled inputs, or ``X`` itself.
         domain : Domain, optional
-            Ranges, whole numbers, fixed features and categories.
+            Ranges, whole numbers, fixed features, and texts, truth values and gaps that may
+            change, which they do not otherwise.
 
         Returns
         -------
         Certification
             See :func:`bdnn.robustness.certify`.
         """
-        return certify_samples(self._around(X, y, norm, units, domain), radius)
+        around, radius = self._around(X, y, radius, norm, units, domain)
+        return certify_samples(around, radius)
 
     def verify(
         self,
         X: ArrayLike,
         y: ArrayLike | None = None,
         *,
-        radius: ArrayLike | None = None,
+        radius: ArrayLike | Mapping[str | int, float] | None = None,
         norm: str = "linf",
         units: str = "scaled",
         domain: Domain | None = None,
@@ -131,7 +134,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         -------
         Verification
         """
-        around = self._around(X, y, norm, units, domain)
+        around, radius = self._around(X, y, radius, norm, units, domain)
         return verify_samples(around, radius, reference=self._reference(reference), **options)
 
     def attack(
@@ -139,7 +142,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         X: ArrayLike,
         y: ArrayLike | None = None,
         *,
-        radius: ArrayLike,
+        radius: ArrayLike | Mapping[str | int, float],
         norm: str = "linf",
         units: str = "scaled",
         domain: Domain | None = None,
@@ -164,10 +167,11 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         -------
         Attack
         """
-        around = self._around(X, y, norm, units, domain)
+        around, size = self._around(X, y, radius, norm, units, domain)
+        assert size is not None
         seed = int(check_random_state(random_state).randint(2**31 - 1))
         return attack_samples(
-            around, radius, reference=self._reference(reference), seed=seed, **options
+            around, size, reference=self._reference(reference), seed=seed, **options
         )
 
     def rules(self) -> str:
@@ -235,10 +239,22 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         return None if X is None else self._values(X)
 
     def _around(
-        self, X: ArrayLike, y: ArrayLike | None, norm: str, units: str, domain: Domain | None
-    ) -> PerturbationSet:
-        values = self._values(X)
-        return PerturbationSet.create(self.model_, values, y, norm=norm, units=units, domain=domain)
+        self,
+        X: ArrayLike,
+        y: ArrayLike | None,
+        radius: ArrayLike | Mapping[str | int, float] | None,
+        norm: str,
+        units: str,
+        domain: Domain | None,
+    ) -> tuple[PerturbationSet, ArrayLike | None]:
+        """What surrounds samples, and the radius; one per column is a unit, of which 1 is asked."""
+        measure: Any = units
+        if isinstance(radius, Mapping):
+            measure, radius = radius, 1.0
+        around = PerturbationSet.create(
+            self.model_, self._values(X), y, norm=norm, units=measure, domain=domain
+        )
+        return around, radius
 
 
 def _plain_parameter(value: Any) -> Any:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from bdnn.clock import Slot
+from bdnn.constraints import Sparsity
 from bdnn.encoding import Encoder, Inputs
 from bdnn.errors import ModelError
 from bdnn.estimators.problems import Robust
@@ -61,8 +62,10 @@ def learns(estimator: Any, samples: LabelledSamples) -> bool:
             f"max_bytes must be a positive whole number or None, got {estimator.max_bytes!r}: "
             "give for example 2048."
         )
-    # A guarantee is what rows that nobody has seen can have, too.
+    # Rows that nobody has seen can have a guarantee, too, by networks of a shape that suits it.
     is_guarded = isinstance(estimator.robust, Robust) and estimator.robust.loss == "certified"
+    shape = estimator.hidden, estimator.weights
+    is_guarded = is_guarded and all(given_or(each, None) is None for each in shape)
     only_loss = {
         "weights": given_or(estimator.weights, WEIGHTS) != WEIGHTS,
         "thresholds": estimator.thresholds != "neuron",
@@ -71,25 +74,21 @@ def learns(estimator: Any, samples: LabelledSamples) -> bool:
         "method": estimator.method != "auto",
         "validation_fraction": bool(estimator.validation_fraction),
         "robust": not is_guarded and estimator.robust is not None,
-        "constraints": not _is_empty(estimator.constraints),
+        "constraints": bool(_constraints(estimator)),
         "start": estimator.start is not None,
         "radius": not is_guarded and samples.radius is not None,
         "must": samples.must is not None,
     }
     given = [name for name, is_asked in only_loss.items() if is_asked]
+    is_card = _most_inputs(estimator) is not None and estimator.robust is None
+    if estimator.objective == "accuracy" and is_card:
+        given.remove("constraints")
     if estimator.objective == "accuracy" and given:
         raise ModelError(
             f"objective 'accuracy' chooses how to train by itself, got {given[0]}: leave it out or "
             "use objective='loss'."
         )
-    if estimator.objective == "accuracy" and is_guarded and _is_shape(estimator.hidden):
-        raise ModelError(
-            f"objective 'accuracy' with robust chooses the shape by itself, got hidden "
-            f"{estimator.hidden!r}: leave it out or use objective='loss'."
-        )
-    # A width that is given is most often about the loss of such networks.
-    is_open = not _is_shape(estimator.hidden) and not given
-    wanted = is_open if estimator.objective == "auto" else estimator.objective == "accuracy"
+    wanted = not given if estimator.objective == "auto" else estimator.objective == "accuracy"
     if estimator.max_bytes is not None and not wanted:
         raise ModelError(
             "max_bytes is for objective 'accuracy', got parameters that ask for a small loss: give "
@@ -98,12 +97,20 @@ def learns(estimator: Any, samples: LabelledSamples) -> bool:
     return wanted
 
 
-def _is_shape(hidden: object) -> bool:
-    return given_or(hidden, None) is not None
+def _constraints(estimator: Any) -> tuple[Any, ...]:
+    given = estimator.constraints
+    return tuple(given) if isinstance(given, Sequence) else (given,)
 
 
-def _is_empty(constraints: object) -> bool:
-    return isinstance(constraints, Sequence) and not constraints
+def _most_inputs(estimator: Any) -> int | None:
+    """How many inputs a scorecard may have, where that is all that is asked for."""
+    given = _constraints(estimator)
+    if len(given) != 1 or not isinstance(given[0], Sparsity):
+        return None
+    most = given[0].per_unit
+    is_flat = given_or(estimator.hidden, ()) in ((), [])
+    is_all = vars(given[0]) == vars(Sparsity(most))
+    return most if is_flat and is_all and type(most) is int else None
 
 
 def learn_samples(
@@ -124,8 +131,9 @@ def learn_samples(
     kept = _KEPT * budget.seconds + _KEPT_PER_ROW * len(samples.labels)
     left = budget.seconds - min(kept, _MOST_KEPT * budget.seconds)
     left -= time.perf_counter() - began
-    hidden = None
-    if _is_shape(estimator.hidden):
+    most_inputs = _most_inputs(estimator)
+    hidden: tuple[int, ...] | None = None if most_inputs is None else ()
+    if given_or(estimator.hidden, None) is not None:
         given = Architecture.create(1, samples.n_outputs, hidden=estimator.hidden)
         hidden = given.hidden
     inputs, surroundings = Inputs.of(estimator.inputs), None
@@ -146,6 +154,8 @@ def learn_samples(
         seed=budget.seed,
         inputs=inputs,
         hidden=hidden,
+        most_inputs=most_inputs,
+        ternary=given_or(estimator.weights, None) is not None,
         max_bytes=estimator.max_bytes,
         groups=groups,
         header=plain.header,

@@ -147,7 +147,7 @@ def smallest_network(
         allowed + 1e-9 * max(1.0, allowed),
         limits,
         callback,
-        BDNNClassifier(**parameters),
+        BDNNClassifier(**{**parameters, "objective": "loss"}),
     )
     width = hunt.find(max_width)
     insufficient = hunt.prove(width)

@@ -113,6 +113,7 @@ def _fit_bdnn(work: Mapping[str, Any], X: FloatArray, y: Labels, validation: flo
     own = {name: value for name, value in settings.items() if name not in _GROUPED}
     model = BDNNClassifier(
         **{
+            "objective": "loss",
             **own,
             "inputs": Inputs(scale=settings.get("scale", "auto")),
             "hidden": parse_hidden(work["hidden"]),

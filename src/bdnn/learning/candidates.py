@@ -7,6 +7,7 @@ from bdnn.learning.gradients import Gradients
 from bdnn.learning.linear import Logistic, NearestMean, Prior
 from bdnn.learning.robust_linear import RobustLinear, RobustVotes
 from bdnn.learning.robust_trees import RobustTree
+from bdnn.learning.scorecard import Scorecard
 from bdnn.learning.stack import Candidate, Reads, Table
 from bdnn.learning.trees import Trees
 
@@ -15,34 +16,51 @@ WIDER = (1.0, 1.15)
 _UPDATES = 3000  # of the network that learns from others
 
 
-def candidates(table: Table, hidden: tuple[int, ...] | None = None) -> dict[str, Candidate]:
-    """Ways to learn a table by name; those of a given shape, if one is given."""
+def candidates(
+    table: Table,
+    hidden: tuple[int, ...] | None = None,
+    *,
+    ternary: bool = False,
+    most_inputs: int | None = None,
+) -> dict[str, Candidate]:
+    """Ways to learn a table by name; those of a shape, or of few inputs, if that is given."""
+    linear: dict[str, Candidate] = {
+        "prior": Prior(_any(table)),
+        "nearest mean": NearestMean(),
+        "linear": Logistic("numbers"),
+        "linear, shrunk": Logistic("numbers", 0.1),
+        "linear on cuts": Logistic("bits", 0.03),
+        "stumps": Boosting(1, 60),
+    }
+    trees: dict[str, Candidate] = {
+        "tree": Trees(6),
+        "boosted trees of depth 2": Boosting(2, 100),
+        "boosted trees of depth 3": Boosting(3, 200),
+    }
+    units: dict[str, Candidate] = {
+        "100 units": Gradients("numbers", (100,)),
+        "100 units, noise": Gradients("numbers", (100,), 0.25),
+        "50 units on cuts, noise": Gradients("bits", (50,), 0.25),
+        "30-30 units, cuts beside, noise": Gradients("mix", (30, 30), 0.25),
+        "100-50 units, cuts beside": Gradients("mix", (100, 50)),
+        "200 units on cuts": Gradients("bits", (200,)),
+    }
     kinds: tuple[tuple[str, Reads], ...] = (("numbers", "numbers"), ("cuts", "bits"))
-    found: dict[str, Candidate] = (
-        {
+    given: dict[str, Candidate] = {
+        f"{what}{noise}": Gradients(reads, hidden or (), dropout)
+        for what, reads in kinds
+        for noise, dropout in (("", 0.0), (", noise", 0.25))
+    }
+    found = units if hidden is None else given
+    if most_inputs is not None:
+        points = 1 if ternary else 5
+        found = {
             "prior": Prior(_any(table)),
-            "nearest mean": NearestMean(),
-            "linear": Logistic("numbers"),
-            "linear, shrunk": Logistic("numbers", 0.1),
-            "linear on cuts": Logistic("bits", 0.03),
-            "tree": Trees(6),
-            "stumps": Boosting(1, 60),
-            "boosted trees of depth 2": Boosting(2, 100),
-            "boosted trees of depth 3": Boosting(3, 200),
-            "100 units": Gradients("numbers", (100,)),
-            "100 units, noise": Gradients("numbers", (100,), 0.25),
-            "50 units on cuts, noise": Gradients("bits", (50,), 0.25),
-            "30-30 units, cuts beside, noise": Gradients("mix", (30, 30), 0.25),
-            "100-50 units, cuts beside": Gradients("mix", (100, 50)),
-            "200 units on cuts": Gradients("bits", (200,)),
+            "scorecard": Scorecard("numbers", most_inputs, points),
+            "scorecard on cuts": Scorecard("bits", most_inputs, points),
         }
-        if hidden is None
-        else {
-            f"{what}{noise}": Gradients(reads, hidden, dropout)
-            for what, reads in kinds
-            for noise, dropout in (("", 0.0), (", noise", 0.25))
-        }
-    )
+    elif not ternary:
+        found = {**(linear if not hidden else {}), **(trees if hidden is None else {}), **found}
     missing = _missing(table)
     return {name: candidate for name, candidate in found.items() if candidate.reads not in missing}
 

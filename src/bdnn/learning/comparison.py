@@ -151,7 +151,8 @@ def compare(
 ) -> None:
     """Train every candidate without one fold after the other, as far as time goes.
 
-    After each fold those go on that are not clearly behind the best, as many as there is time for.
+    After each fold those go on that are not clearly behind the best, as many as there is time for,
+    the best first.
 
     Parameters
     ----------
@@ -178,7 +179,7 @@ def compare(
 
 
 def _going_on(alive: Sequence[Trial], lesson: Lesson, slot: Slot, rounds_left: int) -> list[Trial]:
-    """Those that may still be the best, as many as there is time for, in their order."""
+    """Those that may still be the best, as many as there is time for, by rank."""
     rows = np.flatnonzero(alive[0].count)
     order = ranked(alive, lesson)
     least = mistakes(order[0], lesson, rows)
@@ -194,4 +195,4 @@ def _going_on(alive: Sequence[Trial], lesson: Lesson, slot: Slot, rounds_left: i
             continue
         kept.append(trial)
         seconds += needed
-    return [trial for trial in alive if trial in kept]
+    return kept

@@ -77,9 +77,9 @@ class HeldOut:
     teachers: tuple[str, ...] = ()
     bytes: int = 0
     is_worst_case: bool = False
-    rows: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    share: Array = field(default_factory=lambda: np.zeros((0, 0), np.float32))
-    scores: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    rows: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.intp), repr=False)
+    share: Array = field(default_factory=lambda: np.zeros((0, 0), np.float32), repr=False)
+    scores: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """What a model file keeps, as plain data: all but the rows."""

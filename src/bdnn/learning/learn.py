@@ -72,6 +72,8 @@ def learn(
     seed: int = 0,
     inputs: Inputs | None = None,
     hidden: tuple[int, ...] | None = None,
+    ternary: bool = False,
+    most_inputs: int | None = None,
     max_bytes: int | None = None,
     groups: IntArray | None = None,
     header: bool = False,
@@ -95,6 +97,10 @@ def learn(
     inputs : Inputs, optional
     hidden : tuple of int, optional
         Widths of the hidden layers, which are then kept.
+    ternary : bool
+        Whether all weights are to be -1, 0 or 1; else outputs may have larger ones.
+    most_inputs : int, optional
+        Makes scorecards: no hidden layer, and so many inputs that have weights.
     max_bytes : int, optional
         The most that :func:`~bdnn.learning.size.stack_bytes` may say of the network, 16 KiB by
         default.
@@ -143,7 +149,9 @@ def learn(
     with threadpool_limits(1):
         if not around:
             load()
-        course = _Course(lesson, together, encoder.column_of, rng, slot, hidden, max_bytes)
+        course = _Course(
+            lesson, together, encoder.column_of, rng, slot, hidden, ternary, most_inputs, max_bytes
+        )
         stack, held_out = course.run()
     network = stack.network(encoder.n_numbers, encoder.n_bits, encoder.step)
     scores = network.scores(encoder.transform(codes[held_out.rows]))
@@ -164,6 +172,8 @@ class _Course:
     rng: np.random.Generator
     slot: Slot
     hidden: tuple[int, ...] | None
+    ternary: bool
+    most_inputs: int | None
     max_bytes: int | None
     is_interrupted: bool = False
 
@@ -174,7 +184,9 @@ class _Course:
         part = self.lesson.rows(compared)
         ways = robust_candidates(part.table)
         if not part.around:
-            ways = candidates(part.table, self.hidden)
+            ways = candidates(
+                part.table, self.hidden, ternary=self.ternary, most_inputs=self.most_inputs
+            )
         trials = [Trial.of(name, way, part) for name, way in ways.items()]
         repeats = self._folds(part, self.together[compared])
         seed = int(self.rng.integers(2**31))
@@ -217,6 +229,8 @@ class _Course:
 
     def _student(self, lesson: Lesson, teachers: Sequence[Trial]) -> Gradients | None:
         """The widest shape that fits, for the network that learns from the teachers."""
+        if self.most_inputs is not None:
+            return None
         for width in _WIDTHS:
             way = student(lesson.table, width)
             if self.hidden is not None:
@@ -270,7 +284,8 @@ class _Course:
         if len(pupil.stacks) < 2 or pupil.bytes > self._most_bytes:
             return plain[0], plain
         pool = [*plain, pupil]
-        if is_joinable(plain[0].stacks[0]) and self.hidden is None:
+        is_open = self.hidden is None and not self.ternary
+        if is_open and is_joinable(plain[0].stacks[0]):
             both = blend(f"{pupil.name}, and {plain[0].name}", [plain[0], pupil])
             n_bits = part.table.bits.shape[1]
             both.stacks.append(join([trial.stacks[0] for trial in both.parts], n_bits))

@@ -179,14 +179,6 @@ class Model:
         match = labels[:, None] == self.labels
         return np.where(match.any(axis=1), match.argmax(axis=1), -1)
 
-    def require_plain(self, what: str) -> None:
-        """Raise an error unless every column is one number."""
-        if not self.encoder.is_plain:
-            raise UnsupportedFeatureError(
-                f"{what} is for models whose columns are numbers, got one with texts or bits: use "
-                "certify or another attack, or train with inputs='scaled' on numbers."
-            )
-
     def require_classifier(self, what: str) -> None:
         """Raise an error for a regressor, whose outputs are no classes."""
         if self.kind != "classifier":

@@ -6,6 +6,7 @@ from bdnn.robustness.certify import Certification, certify
 from bdnn.robustness.domain import Domain
 from bdnn.robustness.perturbation import PerturbationSet
 from bdnn.robustness.verify import Verification, verify
+from bdnn.robustness.words import RowAtRisk
 
 __all__ = [
     "Attack",
@@ -13,6 +14,7 @@ __all__ = [
     "Certification",
     "Domain",
     "PerturbationSet",
+    "RowAtRisk",
     "Verification",
     "attack",
     "certify",

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from bdnn.network.activation import STEP, Activation, BoolArray, FloatArray
-from bdnn.network.intervals import sum_bounds
 from bdnn.network.network import Network
 from bdnn.program import Program
+from bdnn.robustness.columns import ColumnSet
+from bdnn.robustness.free_columns import FreeColumns
 from bdnn.robustness.free_input import FreeInput, Signals
 from bdnn.robustness.perturbation import PerturbationSet
 
@@ -45,7 +46,8 @@ class Adversary:
         result ``is_integer`` if all its variables and coefficients are.
         """
         program = Program()
-        free_input = FreeInput(around, radius, program)
+        kind = FreeColumns if isinstance(around, ColumnSet) else FreeInput
+        free_input = kind(around, radius, program)
         signals, label = free_input.signals, int(around.classes[0])
         layers = _layers_to_scores(around.network)
         top, limits, _ = layers.pop()
@@ -123,7 +125,7 @@ def _layers_to_scores(network: Network) -> list[tuple[FloatArray, FloatArray, Ac
 def _sums(signals: Signals, W: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Coefficients of the variables, constants, and bounds of ``W h``."""
     W = signals.spread(W)
-    lower, upper = (side[0] for side in sum_bounds(W, signals.low[None], signals.high[None]))
+    lower, upper = signals.bounds(W)
     fixed = ~signals.free
     return W[:, signals.free], W[:, fixed] @ signals.low[fixed], lower, upper
 

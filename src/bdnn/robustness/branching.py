@@ -22,8 +22,8 @@ from bdnn.robustness.perturbation import PerturbationSet
 
 _SMALLEST_BATCH, _LARGEST_BATCH = 16, 512
 # A box of real numbers that is so narrow is given up: the class changes somewhere in it.
-_NARROW = 2.0**-36
-_LARGEST_PROOF = 1000
+NARROW = 2.0**-36
+LARGEST_PROOF = 1000
 
 
 class Branching:
@@ -41,7 +41,7 @@ class Branching:
         self.n_boxes = 0
         self._reach = radius  # boxes farther away are of no interest
         self._whole = around.whole
-        self._influence = _influence(around)
+        self._influence = influence_of(around)
         low, high = around.box(np.array([radius]))
         self._boxes = [(low[0], high[0])]
         self._open: list[tuple[float, int]] = [(0.0, 0)]
@@ -70,7 +70,7 @@ class Branching:
 
         It is left out, as None for the whole, where the search is not complete or the proof long.
         """
-        if not self.is_complete or len(self._splits) > _LARGEST_PROOF:
+        if not self.is_complete or len(self._splits) > LARGEST_PROOF:
             return None
         return self._tree(0)
 
@@ -132,7 +132,7 @@ class Branching:
         return np.asarray(changed)
 
     def _is_narrow(self, low: FloatArray, high: FloatArray) -> BoolArray:
-        limit = np.where(self._whole, 0.0, _NARROW * (1.0 + np.abs(self.around.centre)))
+        limit = np.where(self._whole, 0.0, NARROW * (1.0 + np.abs(self.around.centre)))
         return np.asarray((high - low <= limit).all(axis=1))
 
     def _halve(self, numbers: IndexArray, low: FloatArray, high: FloatArray, seen: Regions) -> None:
@@ -157,7 +157,7 @@ class Branching:
             heapq.heappush(self._open, (float(costs[place]), first + place))
 
 
-def _influence(around: PerturbationSet) -> FloatArray:
+def influence_of(around: PerturbationSet) -> FloatArray:
     """How much a feature matters to a first-layer unit, and the unit to what follows."""
     W = around.network.weights
     if len(W) == 1:

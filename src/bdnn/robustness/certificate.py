@@ -36,7 +36,7 @@ VERSION = 1
 _LARGEST_RADIUS = 2.0**40
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Certificate:
     """A statement about one sample of one model.
 
@@ -145,6 +145,13 @@ class Certificate:
             return guarantee.holds(self.sample, self.label, self.proof)
         except (TypeError, ValueError, IndexError, RecursionError):
             return False  # halvings that are none
+
+    def __repr__(self) -> str:
+        units = self.units if isinstance(self.units, str) else "own units of columns"
+        return (
+            f"<Certificate: {self.kind} within {self.radius:.6g} ({self.norm}, {units}) of a row "
+            f"of {len(self.sample)} columns, model {self.model[:12]}>"
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate as plain data for JSON."""

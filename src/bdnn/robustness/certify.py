@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,15 +17,17 @@ from numpy.typing import ArrayLike
 from bdnn.errors import DataError
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.norms import check_radius
+from bdnn.robustness.attacks import greedy
 from bdnn.robustness.certificate import Certificate
 from bdnn.robustness.perturbation import PerturbationSet
+from bdnn.robustness.words import RowAtRisk, rows_at_risk, sentence
 
 _DOUBLINGS = 64
 _HALVINGS = 32
 _ROWS_AT_ONCE = 1024
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Certification:
     """Radii that are guaranteed: within them no perturbation changes the predicted class.
 
@@ -75,6 +77,28 @@ class Certification:
     def certificate(self, sample: int) -> Certificate:
         """The guarantee of one sample, to be checked again without this package's bounds."""
         return Certificate.guarantee(self.around.rows(np.array([sample])), self.radii[sample])
+
+    @property
+    def sentence(self) -> str:
+        """How many rows keep their class, in words; within half of all radii if none was asked."""
+        if self.radius is None:
+            middle = np.sort(self.radii)[len(self.radii) // 2] if len(self.radii) else 0.0
+            level = np.full(len(self.radii), middle)
+            if not np.isfinite(middle):
+                return f"Nothing changes the class of most of the {len(self.radii)} rows."
+            return sentence(self.around, int((self.radii >= level).sum()), None, level)
+        return sentence(self.around, int(self.certified.sum()), None, self.radius)
+
+    def at_risk(self, most: int = 5) -> list[RowAtRisk]:
+        """The rows of the smallest radii, with counter-examples as far as attacks find them."""
+        rows = np.argsort(self.radii, kind="stable")[:most]
+        part = self.around.rows(rows)
+        found = greedy(part)
+        told = rows_at_risk(part, self.radii[rows], found.X, found.lengths, most)
+        return [replace(one, row=int(rows[one.row])) for one in told]
+
+    def __repr__(self) -> str:
+        return f"<Certification: {self.sentence}>"
 
     def _is_correct(self) -> BoolArray:
         correct = self.around.correct

@@ -53,7 +53,8 @@ def _offers(
         first, last = around.ends(j)
         # For other norms the move that is needed for the bin is the only one.
         room = radius[:, None] / around.weight[j] if around.norm == "linf" else np.abs(offers - x)
-        rises = sum(slope[:, i] * encoder.numbers[i].factor for i in places)[:, None] > 0
+        factors = np.array([encoder.numbers[i].factor for i in places])
+        rises = slope[:, places] @ factors[:, None] > 0
         end = np.where(rises, np.minimum(last, x + room), np.maximum(first, x - room))
         offers = np.where(np.isnan(offers) | around.domain.fixed[j], offers, end)
         filled = np.where(np.isnan(offers), encoder.fills[j], offers)

@@ -15,6 +15,7 @@ The latter are only told apart where the bin is known, so that both always fit t
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -125,12 +126,12 @@ class ColumnSet(PerturbationSet):
         bins, domain, x = self.bins[j], self.domain, self.X[:, j]
         gap, still = np.isnan(x)[:, None], bool(domain.fixed[j])
         own = bins.of(x)[:, None] == np.arange(bins.n_bins)
-        known = 0.0 if domain.may_be_known[j] and not still else np.inf
+        known = np.full(bins.n_bins, 0.0 if domain.may_be_known[j] and not still else np.inf)
         if bins.is_listed:
             price = np.full(bins.n_bins, domain.change[j])
             if self.model.encoder.columns[j].kind == "category":
                 price[0] = price[0] if self.model.encoder.unknown == "none" else np.inf
-                known = np.where(np.isinf(price) & (bins.first < 0), np.inf, known)
+                known[0] = known[0] if self.model.encoder.unknown == "none" else np.inf
             costs = np.where(gap, known, price)
         else:
             found = self.nearest[j]
@@ -142,6 +143,15 @@ class ColumnSet(PerturbationSet):
         lost = 0.0 if domain.may_be_missing[j] and not still else np.inf
         costs[:, -1] = lost
         return np.where(own, 0.0, costs)
+
+    @property
+    def farthest(self) -> float:
+        """A length within which all is that a single sample can become."""
+        moves = np.array([np.where(np.isfinite(c), c, 0.0).max() for c in self.costs])
+        js = self.numbered
+        ends = np.abs(np.stack([self.lowest[0, js], self.highest[0, js]]) - self.X[0, js])
+        moves[js] = np.fmax(moves[js], ends.max(axis=0) * self.weight[js])
+        return float(length(self.norm, moves)) * (1 + 4 * SLACK)
 
     def _raw_ends(self, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Least and largest raw value of every column with a number within radii."""
@@ -255,13 +265,20 @@ class ColumnSet(PerturbationSet):
         if not encoder.step:
             return low + 0.5 * (high - low)
         ends = [encoder.transform_feature(place, x) / encoder.step for x in (low, high)]
-        middle = np.floor(0.5 * (ends[0] + ends[1])) * encoder.step
+        return self._last_below(
+            place, low, high, np.floor(0.5 * (ends[0] + ends[1])) * encoder.step
+        )
+
+    def _last_below(
+        self, place: int, low: FloatArray, high: FloatArray, limit: FloatArray
+    ) -> FloatArray:
+        """The last raw values of ranges that are scaled to no more than a limit."""
         while True:
             tried = low + 0.5 * (high - low)
             is_open = (low < tried) & (tried < high)
             if not is_open.any():
                 return low
-            is_below = encoder.transform_feature(place, tried) <= middle
+            is_below = self.scaler.transform_feature(place, tried) <= limit
             low = np.where(is_open & is_below, tried, low)
             high = np.where(is_open & ~is_below, tried, high)
 
@@ -287,6 +304,37 @@ class ColumnSet(PerturbationSet):
             for place in self._numbers_of(j):
                 found[:, place] = encoder.transform_feature(place, values)
         return found
+
+    def number_of(self, j: int) -> int:
+        """The input that is the scaled number of a column."""
+        return self._numbers_of(j)[0]
+
+    def raw_value(self, j: int, bin_: int, scaled: float) -> float:
+        """The nearest raw value of a bin, for a single sample, that is scaled to a number.
+
+        Where none is, the nearest of the bin.
+        """
+        place, encoder = self.number_of(j), self.scaler
+        if bin_ == self.bins[j].n_bins - 1:
+            return float(encoder.fills[j])
+        first, last = (float(end[0, bin_]) for end in self.ends(j))
+        own = min(max(float(self.current[0, self.dimension(j)]), first), last)
+        seen = float(encoder.transform_feature(place, np.array([own]))[0])
+        if seen == scaled:
+            return own
+        if not encoder.step:
+            return min(max(scaled, first), last)
+        if seen < scaled:  # the first value that is scaled to it
+            below = scaled - encoder.step
+            edge = self._last_below(place, np.array([own]), np.array([last]), np.array([below]))
+            value = min(math.nextafter(float(edge[0]), math.inf), last)
+            return float(math.ceil(value)) if self.domain.integer[j] else value
+        edge = self._last_below(place, np.array([first]), np.array([own]), np.array([scaled]))
+        return float(math.floor(edge[0]) if self.domain.integer[j] else edge[0])
+
+    def dimension(self, j: int) -> int:
+        """The coordinate of the raw value of a column."""
+        return len(self.bins) + int(np.searchsorted(self.numbered, j))
 
     def _numbers_of(self, j: int) -> list[int]:
         """Inputs that are the scaled number of a column."""
@@ -396,6 +444,8 @@ class ColumnSet(PerturbationSet):
         moves = np.where(listed, np.where(X == self.X, 0.0, domain.change), moves)
         moves = np.where(lost, np.where(domain.may_be_missing, 0.0, np.inf), moves)
         moves = np.where(gaps, np.where(domain.may_be_known, 0.0, np.inf), moves)
+        exists = (self.lowest <= X) & (self.highest >= X) & (~domain.integer | (np.rint(X) == X))
+        moves = np.where(listed | lost | exists, moves, np.inf)
         is_moved = ~((X == self.X) | (lost & gaps))
         moves = np.where(is_moved, np.where(domain.fixed, np.inf, moves), 0.0)
         return length(self.norm, moves) * (1 + SLACK)
@@ -411,6 +461,7 @@ class ColumnSet(PerturbationSet):
         moved = np.where(listed, np.stack(codes, axis=1), moved)
         stays = domain.fixed | (lost & ~gaps & ~domain.may_be_missing)
         stays = stays | (gaps & ~lost & ~domain.may_be_known)
+        stays = stays | (listed & np.isinf(domain.change) & ~gaps & ~lost)
         moved = np.where(stays, self.X, moved)
         return self._with_groups(moved)
 

@@ -20,6 +20,9 @@ from bdnn.network.activation import FloatArray
 from bdnn.robustness.adversary import Adversary
 from bdnn.robustness.attacks import CounterExamples, pulled_back
 from bdnn.robustness.branching import Branching
+from bdnn.robustness.columns import ColumnSet
+from bdnn.robustness.compiled_branching import CompiledBranching
+from bdnn.robustness.enumeration import nearest_cell
 from bdnn.robustness.perturbation import PerturbationSet
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.cpsat import CpSat
@@ -30,11 +33,12 @@ from bdnn.solvers.result import Limits, SolveResult, Termination
 TOLERANCE = 2e-5
 # So much farther than the radius one has to look to be sure of it all the same.
 _BEYOND = 1e-6
-_FEW_BOXES, _MANY_BOXES = 400, 20_000
+_FEW_BOXES, _MANY_BOXES, _MILLIONS = 400, 20_000, 4_000_000
 # Where no attack succeeds and no radius is given, how far to look.
 _FIRST_RADIUS, _LAST_RADIUS = 1.0, 64.0
 # Radii grow by this until there is a counter-example, and are halved until it is as near as this.
 _GROWTH, _NEAR = 1.5, 0.15
+_BOX_GROWTH = 1.1
 # How little nearer than the nearest one known the last question is asked.
 _MARGINS = (1e-8, 1e-6, 0.5 * TOLERANCE)
 # What a solver's bound may be too large by, in its tolerances.
@@ -53,8 +57,8 @@ def beyond(radius: Size) -> Size:
 class Answer:
     """No counter-example of a sample is nearer than ``lower``, and one is at ``upper``.
 
-    The origin of the lower limit is ``bound``, ``boxes`` or ``solver``; the proof holds the
-    halvings of boxes where these are short enough to be kept.
+    The origin of the lower limit is ``bound``, ``boxes``, ``cells`` or ``solver``; the proof holds
+    the halvings of boxes where these are short enough to be kept.
     """
 
     lower: float
@@ -102,28 +106,60 @@ class ExactVerifier:
         """Find out by few boxes, programs, and at last many boxes; or by one of them alone."""
         if method != "program":
             self._by_boxes(_FEW_BOXES if method == "auto" else None)
+        if method == "auto" and not self._is_over:
+            self._by_cells()
         if method != "boxes" and not self._is_over:
             if self.engine is None:
                 decides = Adversary.build(self.around, self._farthest).is_integer
             else:
                 decides = self.engine.name == CpSat.name
+            is_box = self.around.norm == "linf"
+            if method == "auto" and is_box and not decides and self._is_compiled:
+                # Where the ball is a box, millions of compiled ones take less time than a program
+                # of real numbers, and the fewer the less there is beyond the nearest one.
+                self._by_boxes(_MILLIONS, _BOX_GROWTH)
             (self._by_decisions if decides else self._by_minimising)()
         if method == "auto":
             self._by_boxes(_MANY_BOXES)
         return self.answer
 
-    def _by_boxes(self, boxes: int | None) -> None:
+    def _by_boxes(self, boxes: int | None, growth: float = math.inf) -> None:
         while not self._is_over:
-            look = self._farthest
-            search = Branching(self.around, look)
+            look = farthest = self._farthest
+            if math.isfinite(growth):
+                look = min(farthest, max(growth * self.answer.lower, farthest / 16))
+            is_few = boxes is not None and boxes <= _FEW_BOXES
+            kind = CompiledBranching if self._is_compiled and not is_few else Branching
+            search = kind(self.around, look)
             search.run(seconds=self._remaining, boxes=boxes)
             if search.counter_example is not None:
                 self.answer = self.answer.lowered(search.upper, search.counter_example)
             self.answer = self.answer.raised(search.lower, "boxes", search.proof())
+            if search.is_complete and search.counter_example is None:
+                self._rule_out(look, "boxes", search.proof())
             if not search.is_complete or search.counter_example is not None:
                 break
-            if math.isfinite(self._end) or look >= _LAST_RADIUS:
+            if look >= farthest and (math.isfinite(self._end) or look >= _LAST_RADIUS):
                 break
+
+    def _by_cells(self) -> None:
+        """Try all cells of columns that have bins, where they are few."""
+        if not isinstance(self.around, ColumnSet):
+            return
+        look = self._end if math.isfinite(self._end) else _LAST_RADIUS
+        found = nearest_cell(self.around, look)
+        if found is not None:
+            lower, upper, counter_example = found
+            if counter_example is not None:
+                self.answer = self.answer.lowered(upper, counter_example)
+            self.answer = self.answer.raised(lower, "cells")
+            if counter_example is None:
+                self._rule_out(look, "cells")
+
+    def _rule_out(self, look: float, origin: str, proof: Any = None) -> None:
+        """Where nothing is found within a radius beyond which nothing is, there is nothing."""
+        if look >= self.around.farthest:
+            self.answer = self.answer.raised(math.inf, origin, proof)
 
     def _by_decisions(self) -> None:
         """Bisect the radius."""
@@ -225,6 +261,10 @@ class ExactVerifier:
         if outcome.termination is Termination.INTERRUPTED:
             raise KeyboardInterrupt
         return outcome
+
+    @property
+    def _is_compiled(self) -> bool:
+        return CompiledBranching.is_ready() and CompiledBranching.suits(self.around)
 
     @property
     def _end(self) -> float:

@@ -17,19 +17,20 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from bdnn.network.activation import Activation, BoolArray, FloatArray
+from bdnn.network.intervals import Bounds, sum_bounds
 from bdnn.program import IndexArray, Program
 from bdnn.robustness.perturbation import PerturbationSet
 
 # A finer grid is as good as a continuum, and easier.
-_COARSE = 2.0**-12
+COARSE = 2.0**-12
 # Beyond this, integer solvers could run out of 64 bits.
-_LARGEST_POINT = 2.0**31
+LARGEST_POINT = 2.0**31
 # Tangents of a square to begin with, and the error at which there are enough: a solver's tolerance.
 _TANGENTS = 16
 _CLOSE = 2e-6
 # Distances are left a little free, for what rounding can be.
-_FREE = 1e-11
-_ONE = 1.0 + _FREE
+FREE = 1e-11
+ONE = 1.0 + FREE
 
 
 @dataclass(frozen=True)
@@ -47,13 +48,30 @@ class Signals:
     unit: float
     whole: bool
     rule: Activation | None = None
+    # (n_inputs, n_signals): inputs as sums of signals, where they are not the signals themselves.
+    patterns: FloatArray | None = None
+    # (n_signals,): number of the choice that a signal belongs to, of which one is 1; -1 for none.
+    choice: IndexArray | None = None
 
     def spread(self, W: FloatArray) -> FloatArray:
         """Weights of units as weights of the signals that make their values."""
         if self.rule is None:
-            return W
+            return W if self.patterns is None else W @ self.patterns
         steps = (W[:, :, None] * self.rule.jumps).reshape(len(W), -1)
         return np.column_stack([steps, self.rule.values[0] * W.sum(axis=1)])
+
+    def bounds(self, W: FloatArray) -> Bounds:
+        """Least and largest sums of signals with weights."""
+        if self.choice is None:
+            lower, upper = sum_bounds(W, self.low[None], self.high[None])
+            return lower[0], upper[0]
+        alone = self.choice < 0
+        lower, upper = sum_bounds(W[:, alone], self.low[None, alone], self.high[None, alone])
+        starts = np.flatnonzero(np.diff(self.choice[~alone], prepend=-1))
+        parts = W[:, ~alone]
+        least = np.minimum.reduceat(parts, starts, axis=1).sum(axis=1)
+        most = np.maximum.reduceat(parts, starts, axis=1).sum(axis=1)
+        return lower[0] + least, upper[0] + most
 
 
 @dataclass(frozen=True)
@@ -85,13 +103,13 @@ class FreeInput:
         moving = low < high
         self.low, self.high = low, high
         self.plain = np.flatnonzero(moving & ~with_levels)
-        self.is_whole = not self.plain.size or step >= _COARSE
+        self.is_whole = not self.plain.size or step >= COARSE
         self.unit = step if step and self.is_whole else 1.0
         ends = np.sort([around.inputs(side[None])[0] / self.unit for side in (low, high)], axis=0)
         self.is_whole = self.is_whole and bool((ends == np.rint(ends)).all())
         # Only a power of two divides thresholds without rounding.
         self.is_exact = self.is_whole and math.frexp(self.unit)[0] == 0.5
-        self.is_exact = self.is_exact and float(np.abs(ends).max(initial=0.0)) < _LARGEST_POINT
+        self.is_exact = self.is_exact and float(np.abs(ends).max(initial=0.0)) < LARGEST_POINT
         self.k = self.program.add_variables(
             "k", low.shape, lower=ends[0], upper=ends[1], integer=self.is_whole
         )
@@ -115,14 +133,14 @@ class FreeInput:
         self._add_distances()
         total = self.d
         if self.around.norm == "linf":
-            total = self.program.add_variables("R", (1,), upper=_ONE)
+            total = self.program.add_variables("R", (1,), upper=ONE)
             pairs = np.stack([np.repeat(total, len(self.d)), self.d], axis=1)
             self.program.add_rows("longest", pairs, [1.0, -1.0], lower=0.0)
         elif self.around.norm == "l2":
-            total = self.f = self.program.add_variables("f", self.d.shape, upper=_ONE)
+            total = self.f = self.program.add_variables("f", self.d.shape, upper=ONE)
             for point in np.linspace(0.0, 1.0, _TANGENTS)[1:]:
                 self._add_tangents(np.full(len(self.d), point))
-        self.program.add_rows("length", total[None], 1.0, upper=_ONE)
+        self.program.add_rows("length", total[None], 1.0, upper=ONE)
         if minimise:
             self.program.minimise(total, 1.0)
 
@@ -141,10 +159,10 @@ class FreeInput:
     def _add_distances(self) -> None:
         around = self.around
         shape = (len(self.plain) + len(self.levels),)
-        self.d = self.program.add_variables("d", shape, upper=_ONE)
+        self.d = self.program.add_variables("d", shape, upper=ONE)
         d = self.d[: len(self.plain)]
         reach, centre = self.radius * around.unit[self.plain], around.centre[0, self.plain]
-        free = around.half_step + _FREE * (1.0 + np.abs(centre))
+        free = around.half_step + FREE * (1.0 + np.abs(centre))
         pairs = np.stack([self.k[self.plain], d], axis=1)
         for side in (-1.0, 1.0):
             values = np.stack([np.full(len(d), side * self.unit), reach], axis=1)
@@ -154,7 +172,7 @@ class FreeInput:
         ):
             costs = levels.costs / self.radius
             columns, values = np.append(levels.b, own), np.append(-np.diff(costs), 1.0)
-            self.program.add_rows("distance", columns[None], values, lower=costs[0] - _FREE)
+            self.program.add_rows("distance", columns[None], values, lower=costs[0] - FREE)
 
     def _add_tangents(self, points: FloatArray) -> None:
         """Squares are above their tangents: f_j >= 2 a d_j - a^2."""

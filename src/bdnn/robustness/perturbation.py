@@ -111,7 +111,8 @@ class PerturbationSet:
         _check_changes(encoder, domain, listed)
         classes = model.outcomes(X)
         labels = None if y is None else model.codes(y, len(X))
-        domain = replace(domain, fixed=domain.fixed | (listed & np.isinf(domain.change)))
+        kept = np.isinf(domain.change) & ~domain.may_be_missing & ~domain.may_be_known
+        domain = replace(domain, fixed=domain.fixed | (listed & kept))
         jumps = (listed & ~domain.fixed) | domain.may_be_missing | domain.may_be_known
         kind = cls if encoder.is_plain and not jumps.any() else ColumnSet
         return kind._around(model, domain, check_norm(norm), measure, X, classes, labels)
@@ -196,6 +197,11 @@ class PerturbationSet:
         if isinstance(self.units, str):
             return factor if self.units == "scaled" else np.ones_like(factor)
         return np.array([1.0 / reach if reach else 1.0 for reach in self.units])
+
+    @property
+    def farthest(self) -> float:
+        """A length within which all is that a single sample can become."""
+        return np.inf
 
     def box(self, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest coordinates within one radius per sample."""
@@ -348,7 +354,8 @@ def _parse_units(units: Any, names: Sequence[str]) -> Units | tuple[float, ...]:
         return check_units(units)
     if not isinstance(units, Mapping):
         units = dict(enumerate(units)) if isinstance(units, Sequence) else {None: units}
-    known = {**{j: j for j in range(len(names))}, **{name: j for j, name in enumerate(names)}}
+    known: dict[Any, int] = {name: j for j, name in enumerate(names)}
+    known |= {j: j for j in range(len(names))}
     found = [0.0] * len(names)
     for column, reach in units.items():
         if column not in known:

@@ -28,17 +28,21 @@ from bdnn.parallel import run_tasks
 from bdnn.robustness.attacks import boundary, greedy
 from bdnn.robustness.certificate import Certificate
 from bdnn.robustness.certify import guaranteed_radii, is_guaranteed
+from bdnn.robustness.compiled_branching import CompiledBranching
 from bdnn.robustness.exact_verifier import TOLERANCE, Answer, ExactVerifier, beyond
 from bdnn.robustness.perturbation import PerturbationSet
+from bdnn.robustness.words import RowAtRisk, rows_at_risk, sentence
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
 
 Method = Literal["auto", "boxes", "program"]
 
 _ATTACKED_AT_ONCE = 128
+# Seconds that it may take to compile, once per machine.
+_COMPILING = 60.0
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Verification:
     """What is known about the nearest counter-example of every sample.
 
@@ -99,6 +103,28 @@ class Verification:
             )
         sure, possible = correct & (self.lower > level), correct & (self.upper > level)
         return float(sure.mean()), float(possible.mean())
+
+    @property
+    def sentence(self) -> str:
+        """How many rows keep their class, and how many do not, in words."""
+        look = self.radius
+        if np.isinf(look).any():
+            found = np.isfinite(self.upper)
+            nearest = f", the nearest {self.upper.min():.4g} away" if found.any() else ""
+            return (
+                f"The class of {int(found.sum())} of {len(look)} rows can be changed{nearest}; "
+                f"{int((self.status == 'open').sum())} rows are open."
+            )
+        kept, broken = int((self.lower > look).sum()), int((self.upper <= look).sum())
+        return sentence(self.around, kept, broken, look)
+
+    def at_risk(self, most: int = 5) -> list[RowAtRisk]:
+        """The rows with the nearest counter-examples, which are told in raw units."""
+        X = np.where(np.isfinite(self.upper)[:, None], self.counter_examples, self.around.X)
+        return rows_at_risk(self.around, self.lower, X, self.upper, most)
+
+    def __repr__(self) -> str:
+        return f"<Verification: {self.sentence}>"
 
     def certificates(self, sample: int) -> list[Certificate]:
         """Statements about one sample that can be checked without a solver.
@@ -162,7 +188,6 @@ def verify(
         )
     if n_jobs == 0:
         raise ModelError("n_jobs must be 1 or more, or -1 for all cores, got 0: give one of these.")
-    around.model.require_plain("verification")
     engine = None if solver == "auto" else get_solver(solver)
     if engine is not None:
         engine.check_available()
@@ -180,6 +205,8 @@ def verify(
         not answer.is_settled(limit, smallest=smallest)
         for answer, limit in zip(answers, look.tolist(), strict=True)
     ]
+    if any(is_open) and method != "program" and deadline - time.perf_counter() > _COMPILING:
+        _compile(around.rows(np.array([int(np.argmax(is_open))])))
     workers = effective_n_jobs(n_jobs)
     done = n_samples - sum(is_open)
 
@@ -197,6 +224,12 @@ def verify(
     with contextlib.suppress(KeyboardInterrupt):
         run_tasks(settle, np.flatnonzero(is_open).tolist(), n_jobs=n_jobs)
     return Verification(around, tuple(answers), look)
+
+
+def _compile(around: PerturbationSet) -> None:
+    """Have the search over boxes compiled, before time is shared among samples."""
+    if CompiledBranching.suits(around):
+        CompiledBranching(around, 0.0).run(boxes=1)
 
 
 def _attack(

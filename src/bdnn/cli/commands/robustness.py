@@ -6,9 +6,11 @@ import json
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from bdnn.cli.options import option, options
 from bdnn.cli.options.data import LabelledTable, ModelFile
@@ -29,13 +31,22 @@ if TYPE_CHECKING:
     from bdnn.encoding import Encoder
     from bdnn.network.activation import FloatArray
     from bdnn.robustness import Certification, Domain, PerturbationSet, Verification
+    from bdnn.robustness.words import RowAtRisk
+
+_AT_RISK = 5
 
 
 @dataclass(frozen=True)
 class Perturbation:
     """What may be done to the rows of a table."""
 
-    radius: float = option("How far inputs may be moved.", 0.1)
+    radius: float | None = option(
+        "How far inputs may be moved; 0.1 by default, or as often as --move says.", None
+    )
+    move: list[str] | None = option(
+        "How far a column may be moved, in raw units; the others stand still. Repeat it.",
+        metavar="COL=LENGTH",
+    )
     norm: str = option("linf, l1 or l2.", "linf")
     units: str = option("What the radius measures: scaled inputs, or raw ones.", "scaled")
     integer: list[str] | None = option(
@@ -44,10 +55,31 @@ class Perturbation:
     fixed: list[str] | None = option(
         "A column that cannot be changed; repeat it for several.", metavar="COL"
     )
+    change: list[str] | None = option(
+        "A column of texts or truth values that may change; repeat it for several.", metavar="COL"
+    )
+    may_be_missing: list[str] | None = option(
+        "A column whose value may get lost; repeat it for several.", metavar="COL"
+    )
+    may_be_known: list[str] | None = option(
+        "A column whose missing value may be any; repeat it for several.", metavar="COL"
+    )
     in_range: bool = option("Keep every column within its range in DATA.", False)
 
     def __str__(self) -> str:
-        return f"{self.radius:g} ({self.norm}, {self.units} inputs)"
+        inputs = f"{self.units} inputs" if not self.move else ", ".join(self.move)
+        return f"{self.size:g} ({self.norm}, {inputs})"
+
+    @property
+    def size(self) -> float:
+        """The radius, in units of moves where these are given."""
+        usual = 1.0 if self.move else 0.1
+        return usual if self.radius is None else self.radius
+
+    @property
+    def measure(self) -> Any:
+        """The unit of the radius."""
+        return _lengths(self.move) if self.move else self.units
 
 
 @options
@@ -73,7 +105,7 @@ def certify(
 
     if plot is not None:
         check_picture(plot, "--plot")
-    radius = perturbation.radius
+    radius = perturbation.size
     around, known, notes = _ask(file, table, perturbation)
     output.tell(notes)
     found = bound(around, radius)
@@ -105,8 +137,14 @@ def certify(
             named["worst case"] = verified
         axes = plot_robustness(named, largest=2 * radius or None)
         write_picture(plot, axes.figure)  # type: ignore[arg-type]
+    told = found if verified is None else verified
+    risks = told.at_risk(_AT_RISK)
+    facts["sentence"] = told.sentence
+    facts["at_risk"] = [
+        {"row": risk.row + 1, "distance": risk.distance, "changes": risk.changes} for risk in risks
+    ]
     more = {"radii": found.radii.tolist(), "notes": notes}
-    output.show(facts | more, lambda: _print(facts, perturbation))
+    output.show(facts | more, lambda: _print(facts, perturbation, risks))
 
 
 @options
@@ -135,7 +173,7 @@ def attack(
     output.tell(notes)
     found = perturb(
         around,
-        perturbation.radius,
+        perturbation.size,
         method=name,
         draws=draws,
         seed=effort.seed,
@@ -170,7 +208,7 @@ def _ask(
     from bdnn.network.norms import check_radius
     from bdnn.robustness import PerturbationSet
 
-    check_radius(perturbation.radius)
+    check_radius(perturbation.size)
     record = read_classifier(file.model)
     X, y, notes = model_samples(record, table)
     check_labels(record, y)
@@ -179,7 +217,7 @@ def _ask(
         X,
         y,
         norm=perturbation.norm,
-        units=perturbation.units,
+        units=perturbation.measure,
         domain=_domain(record.model.encoder, X, perturbation),
     )
     facts = {
@@ -187,9 +225,9 @@ def _ask(
         "data": table.data,
         "rows": len(X),
         "norm": perturbation.norm,
-        "units": perturbation.units,
+        "units": perturbation.measure,
         "accuracy": float((around.classes == around.labels).mean()),
-        "radius": perturbation.radius,
+        "radius": perturbation.size,
     }
     return around, facts, notes
 
@@ -207,7 +245,26 @@ def _domain(encoder: Encoder, X: FloatArray, perturbation: Perturbation) -> Doma
         upper=np.nanmax(X, axis=0) if perturbation.in_range else None,
         integer=_features(places, perturbation.integer or (), "--integer"),
         fixed=_features(places, perturbation.fixed or (), "--fixed"),
+        change=_features(places, perturbation.change or (), "--change"),
+        may_be_missing=_features(places, perturbation.may_be_missing or (), "--may-be-missing"),
+        may_be_known=_features(places, perturbation.may_be_known or (), "--may-be-known"),
     )
+
+
+def _lengths(moves: Sequence[str]) -> dict[str, float]:
+    """Columns and how far each may be moved."""
+    found = {}
+    for text in moves:
+        name, _, length = text.rpartition("=")
+        try:
+            found[name] = float(length)
+        except ValueError:
+            found[name] = -1.0
+        if not name or not 0 <= found[name] < float("inf"):
+            raise DataError(
+                f"--move must be a column and a length, got {text!r}: give for example age=2."
+            )
+    return found
 
 
 def _features(places: dict[str, list[int]], names: Sequence[str], option: str) -> list[int]:
@@ -263,7 +320,7 @@ def _write(path: Path, found: Certification, verified: Verification | None) -> N
     write_whole(path, "".join(f"{line}\n" for line in lines))
 
 
-def _print(report: dict[str, Any], perturbation: Perturbation) -> None:
+def _print(report: dict[str, Any], perturbation: Perturbation, risks: list[RowAtRisk]) -> None:
     pairs: list[tuple[str, str | None]] = [
         ("rows", str(report["rows"])),
         ("radius", str(perturbation)),
@@ -287,3 +344,10 @@ def _print(report: dict[str, Any], perturbation: Perturbation) -> None:
         ["radius", "certified accuracy"],
         [[f"{line['radius']:g}", percent(line["certified_accuracy"])] for line in report["curve"]],
     )
+    near = [replace(risk, row=risk.row + 1) for risk in risks if risk.changes]
+    if near:
+        typer.echo("Rows most at risk, counted from 1, with the move that changes their class:")
+        for risk in near:
+            typer.echo(f"  {risk}, {risk.distance:.4g} away")
+        typer.echo("")
+    typer.echo(report["sentence"])

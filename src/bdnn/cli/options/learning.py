@@ -70,7 +70,7 @@ class Learning:
 
     objective: str | None = option(
         "accuracy (on new rows, by cross-validation) or loss (on the training rows, with a proof).",
-        shown="accuracy where no shape or method is named",
+        shown="accuracy, unless a method or constraint is named",
     )
     max_bytes: int | None = option(
         "Most bytes of weights, thresholds and cuts, for --objective accuracy.", shown="none"
