@@ -150,7 +150,7 @@ def run_cell(samples: Samples, split: int, model: str, seconds: float) -> dict[s
         predicted, known = fitted.model_.predict(X_test), fitted.result_.held_out
         used = time.perf_counter() - begun
         more = {"expected": known.accuracy, "error": known.error, "chosen": known.chosen}
-        more |= {"bytes": known.bytes, "flash": fitted.to_c().flash_estimate}
+        more |= {"bytes": fitted.to_c().flash.tables, "flash": known.bytes}
     else:
         features = prepared(samples)
         X, X_test = features.fit_transform(X), features.transform(X_test)

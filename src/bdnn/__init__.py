@@ -10,7 +10,14 @@ if TYPE_CHECKING:
     from bdnn import datasets
     from bdnn.encoding import Inputs
     from bdnn.errors import BDNNError
-    from bdnn.estimators import BDNNClassifier, BDNNRegressor, Robust, load, smallest_network
+    from bdnn.estimators import (
+        BDNNClassifier,
+        BDNNRegressor,
+        Robust,
+        load,
+        size_curve,
+        smallest_network,
+    )
     from bdnn.network.activation import Activation
     from bdnn.network.architecture import Architecture
     from bdnn.network.network import Network
@@ -31,6 +38,7 @@ __all__ = [
     "__version__",
     "datasets",
     "load",
+    "size_curve",
     "smallest_network",
 ]
 
@@ -46,6 +54,7 @@ _HOME = {
     "Network": "bdnn.network.network",
     "Robust": "bdnn.estimators",
     "load": "bdnn.estimators",
+    "size_curve": "bdnn.estimators",
     "smallest_network": "bdnn.estimators",
 }
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from bdnn.errors import DataError, UnsupportedFeatureError
-from bdnn.plotting import plot_epochs, plot_progress, plot_robustness
+from bdnn.plotting import plot_epochs, plot_progress, plot_robustness, plot_size
 from bdnn.problem.bound import Bound
 from bdnn.robustness import certify, verify
 from bdnn.training import Budget, DataSplitting, Descent
@@ -81,3 +82,16 @@ def test_accuracy_against_the_radius():
 def test_no_radius_to_draw():
     with pytest.raises(DataError, match="nothing to draw"):
         plot_robustness({})
+
+
+def test_accuracy_against_bytes():
+    points = [
+        SimpleNamespace(bytes=size, accuracy=right, error=0.01, test_accuracy=tested)
+        for size, right, tested in ((400, 0.8, 0.75), (900, 0.9, 0.85))
+    ]
+    ax = plot_size(SimpleNamespace(points=points))
+    assert ax.lines[0].get_xdata().tolist() == [400, 900]
+    assert ax.lines[0].get_ydata().tolist() == [0.8, 0.9]
+    assert list(ax.lines[-1].get_ydata()) == [0.75, 0.85]
+    with pytest.raises(DataError, match="no point"):
+        plot_size(SimpleNamespace(points=()))

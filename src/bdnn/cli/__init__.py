@@ -14,6 +14,7 @@ from typing import Annotated, cast
 import typer
 
 from bdnn.cli.commands.check import check
+from bdnn.cli.commands.curve import curve
 from bdnn.cli.commands.export import export
 from bdnn.cli.commands.info import datasets, info, solvers
 from bdnn.cli.commands.plot import plot
@@ -79,6 +80,7 @@ for _command, _example in (
     (attack, "bdnn attack model.json test.csv --radius 0.1 --method random-sign"),
     (check, "bdnn check model.json breast-cancer"),
     (export, "bdnn export model.json --to c --out model.h"),
+    (curve, "bdnn curve breast-cancer --budgets 512,1024,2048 --out curve.png"),
     (plot, "bdnn plot model.json breast-cancer --what regions --out regions.png"),
     (reproduce, "bdnn reproduce all --quick --out results"),
     (bench, "bdnn bench proof --out results"),

@@ -173,4 +173,5 @@ def expectation(known: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     return [
         ("expected accuracy", f"{told} on {rows}, by cross-validation"),
         ("chosen", known["chosen"]),
+        ("C export", f"about {known['bytes']} bytes of flash, tables and code"),
     ]

@@ -7,6 +7,7 @@ import os
 from bdnn.estimators.classifier import BDNNClassifier
 from bdnn.estimators.problems import Robust
 from bdnn.estimators.regressor import BDNNRegressor
+from bdnn.estimators.sizes import SizeCurve, SizePoint, size_curve
 from bdnn.estimators.smallest import SmallestNetwork, smallest_network
 from bdnn.model_file import read_model
 
@@ -14,8 +15,11 @@ __all__ = [
     "BDNNClassifier",
     "BDNNRegressor",
     "Robust",
+    "SizeCurve",
+    "SizePoint",
     "SmallestNetwork",
     "load",
+    "size_curve",
     "smallest_network",
 ]
 

@@ -69,7 +69,8 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         rows, with a bound. ``"auto"`` is the accuracy where nothing is given that only the loss
         has, such as a method or constraints.
     max_bytes : int or None, default None
-        The most that the network may take, about, with ``objective="accuracy"``.
+        The most flash that the C export may take, tables and code, by the estimate of
+        ``to_c().flash_estimate``; with ``objective="accuracy"``.
     weights : str or sequence of str, default "auto"
         Chosen with ``objective="accuracy"``, and ``"ternary"`` otherwise;
         ``"continuous"`` for [-1, 1], ``"ternary"`` for {-1, 0, 1}, ``"binary"`` for {-1, 1},
@@ -224,7 +225,8 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         def finish() -> None:
             task = self._task(samples, shape, learned.encoder, budget, is_learnt=True)
             network = lowered(learned.network, task.problem)
-            result = learned_result(learned, network, task.problem, began)
+            data = task.certificate.get("data")
+            result = learned_result(learned, network, task.problem, data, began)
             model = Model(learned.encoder, network, task.classes)
             model = with_probabilities(model, learned, samples.labels, samples.weight)
             self._take(model, result, task.certificate, Memory(samples, shape, None))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -18,6 +18,7 @@ from bdnn.encoding import Encoder, Inputs
 from bdnn.errors import ModelError
 from bdnn.estimators.problems import Robust
 from bdnn.estimators.samples import LabelledSamples
+from bdnn.export.c import export_c
 from bdnn.learning.learn import Learned, learn
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray
@@ -164,9 +165,15 @@ def learn_samples(
 
 
 def learned_result(
-    learned: Learned, network: Network, problem: Problem[Any], began: float
+    learned: Learned,
+    network: Network,
+    problem: Problem[Any],
+    data: Mapping[str, Any] | None,
+    began: float,
 ) -> TrainingResult:
-    """What is known of a learnt network: its loss as it is, and a bound that costs nothing."""
+    """What is known of a learnt network: its loss as it is, a bound that costs nothing, bytes."""
+    model = Model(learned.encoder, network, tuple(range(network.architecture.n_outputs)))
+    flash = export_c(model, data=data).flash_estimate
     return TrainingResult(
         status="interrupted" if learned.is_interrupted else "selected",
         loss=float(problem.value(network) * Fraction(problem.samples.unit)),
@@ -174,7 +181,7 @@ def learned_result(
         error=problem.error(network),
         seconds=time.perf_counter() - began,
         method="learning",
-        held_out=learned.held_out,
+        held_out=replace(learned.held_out, bytes=flash),
     )
 
 

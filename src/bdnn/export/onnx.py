@@ -1,9 +1,10 @@
 """Models as ONNX: plain operators in double precision, every rounding where Python has it.
 
-Inputs ``X`` are raw features; outputs are ``label`` and ``scores`` (one per class, as
-``decision_function`` has them before it joins two into one), or ``value``, the numbers of a
-regressor. Sums with integer weights on the scaler's grid are exact in any order and become matrix
-products; other sums are added feature by feature.
+Inputs ``X`` are raw features; outputs are ``label``, ``scores`` (one per class, as
+``decision_function`` has them before it joins two into one) and ``probabilities``, where the model
+has a table of them; or ``value``, the numbers of a regressor. Sums with integer weights on the
+scaler's grid are exact in any order and become matrix products; other sums are added feature by
+feature.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from bdnn.encoding.scaling import LARGEST_SCALED
 from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.export.boundary import compared_inputs
 from bdnn.export.inputs import InputFormat
-from bdnn.model import Model
+from bdnn.model import Calibration, Model
 from bdnn.network.activation import Activation, FloatArray
 
 _OPSET = 18
@@ -54,7 +55,11 @@ def to_onnx(model: Model) -> bytes:
     winner = graph.node("ArgMax", values, axis=1, keepdims=0)
     labels = _labels(model)
     graph.node("Gather", graph.constant(labels), winner, output="label", axis=0)
-    return graph.serialise(model.n_features, {"scores": shape.n_outputs}, labels)
+    numbers = {"scores": shape.n_outputs}
+    if model.calibration is not None:
+        _probabilities(graph, values, winner, model.calibration)
+        numbers["probabilities"] = shape.n_outputs
+    return graph.serialise(model.n_features, numbers, labels)
 
 
 def differences(
@@ -81,11 +86,33 @@ def differences(
         return int(np.count_nonzero((numbers != model.predict(X)).any(axis=1)))
     labels, scores = session.run(["label", "scores"], {"X": X})
     scaled = model.inputs(X)
-    wanted = _labels(model)[model.network.predict(scaled)]
-    wrong = (labels.astype(wanted.dtype) != wanted) | (scores != model.network.scores(scaled)).any(
-        axis=1
-    )
+    wanted, sums = _labels(model)[model.network.predict(scaled)], model.network.scores(scaled)
+    wrong = (labels.astype(wanted.dtype) != wanted) | (scores != sums).any(axis=1)
+    if model.calibration is not None:
+        (shares,) = session.run(["probabilities"], {"X": X})
+        wrong |= (shares != model.calibration.probabilities(sums)).any(axis=1)
     return int(np.count_nonzero(wrong))
+
+
+def _probabilities(graph: _Graph, scores: str, winner: str, calibration: Calibration) -> None:
+    """Entries of the winner's table by how far scores are behind, over their sum."""
+    tables = np.array(calibration.tables, dtype=np.int64)
+    n_classes, n_entries = tables.shape
+    kinds, axis = graph.onnx.TensorProto, graph.constant(np.array([1]))
+    best = graph.node("ReduceMax", scores, axis, keepdims=1)
+    lead = graph.node("Sub", best, scores)
+    units = graph.node("Mul", lead, graph.constant(np.array(1.0 / calibration.unit)))
+    most = graph.constant(np.array(n_entries - 2.0))
+    behind = graph.node("Cast", graph.node("Min", graph.node("Floor", units), most), to=kinds.INT64)
+    place = graph.node("Add", behind, graph.constant(np.array([1])))
+    said = graph.node("Unsqueeze", winner, axis)
+    is_said = graph.node("Equal", said, graph.constant(np.arange(n_classes)[None]))
+    place = graph.node("Where", is_said, graph.constant(np.array([0])), place)
+    row = graph.node("Mul", said, graph.constant(np.array([n_entries])))
+    flat = graph.constant(tables.ravel().astype(float))
+    entries = graph.node("Gather", flat, graph.node("Add", row, place), axis=0)
+    total = graph.node("ReduceSum", entries, axis, keepdims=1)
+    graph.node("Div", entries, total, output="probabilities")
 
 
 def _taken(graph: _Graph, sums: str, t: FloatArray, rule: Activation) -> str:

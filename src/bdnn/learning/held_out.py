@@ -29,7 +29,7 @@ class Figures:
     folds : int
         Number of folds that it was trained for.
     bytes : int
-        Of one of its networks.
+        Of weights, thresholds and cuts of one of its networks, about.
     seconds : float
     """
 
@@ -59,7 +59,7 @@ class HeldOut:
     teachers : tuple of str
         The candidates that a network learnt from, the best first.
     bytes : int
-        Of the network.
+        Of flash that the C export of the network takes, tables and code, about.
     is_worst_case : bool
         Whether rows may change.
     rows : array of int

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -16,14 +15,17 @@ from bdnn.encoding import Column, Encoder, Inputs
 from bdnn.learning.around import Around, Surroundings
 from bdnn.learning.candidates import WIDER, candidates, robust_candidates, student
 from bdnn.learning.comparison import Trial, blend, compare, ranked
+from bdnn.learning.flash import FlashSize, seen_network, with_short_scale
 from bdnn.learning.folds import IntArray, folds_of, same_rows
 from bdnn.learning.gradients import Gradients, load
 from bdnn.learning.held_out import HeldOut, held_out_of
 from bdnn.learning.joining import is_joinable, join
+from bdnn.learning.shrinking import shrunk
 from bdnn.learning.size import stack_bytes
 from bdnn.learning.stack import Array, Lesson, Stack, Table
 from bdnn.learning.tails import tail_cuts
 from bdnn.learning.teaching import taught, unseen_opinion
+from bdnn.model_file.data import describe_ranges
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import WeightSet
 from bdnn.network.network import Network
@@ -36,6 +38,8 @@ _FEW_ROWS = 200  # below which rows are folded twice
 _COMPARING, _COMPARING_GUARDED = 0.5, 0.8  # part of the time
 _TRYING = 0.3  # of what is left, the most for one fold of the network that learns from others
 _TEACHERS = 3
+_SHRINKING = 0.4  # of what is left, for networks that are too large
+_SHRUNK = 2
 _MOST_BYTES = 1 << 14  # of a network, unless more are allowed
 # Where rows may change: rows that are learnt from, cuts of a column, and bits of all rows together.
 _MOST_GUARDED, _MOST_CUTS, _MOST_CELLS = 20_000, 256, 4_000_000
@@ -102,8 +106,9 @@ def learn(
     most_inputs : int, optional
         Makes scorecards: no hidden layer, and so many inputs that have weights.
     max_bytes : int, optional
-        The most that :func:`~bdnn.learning.size.stack_bytes` may say of the network, 16 KiB by
-        default.
+        The most bytes of flash that the C export may take, by the estimate of
+        :class:`~bdnn.learning.flash.FlashSize`. By default the weights, thresholds and cuts of the
+        network take 16 KiB at most.
     groups : array of int of shape (n_rows,), optional
         Rows of a group are held out together; by default equal rows are.
     header : bool
@@ -114,6 +119,7 @@ def learn(
     """
     rng = np.random.default_rng(seed)
     weight = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, float)
+    ranges = describe_ranges(codes[weight > 0])
     most = min(_MOST_ROWS, max(_FEWEST_ROWS, slot.remaining * _LEARNT_PER_SECOND))
     most = most if surroundings is None else min(most, _MOST_GUARDED)
     rows = _drawn(np.flatnonzero(weight > 0), int(most), rng)
@@ -135,6 +141,7 @@ def learn(
         reach=reach,
         header=header,
     )
+    encoder = with_short_scale(encoder)
     values = encoder.transform(codes).astype(np.float32)
     table = Table(
         np.ascontiguousarray(values[:, : encoder.n_numbers]),
@@ -149,17 +156,15 @@ def learn(
     with threadpool_limits(1):
         if not around:
             load()
-        course = _Course(
-            lesson, together, encoder.column_of, rng, slot, hidden, ternary, most_inputs, max_bytes
-        )
+        flash = FlashSize(encoder, ranges)
+        shape = hidden, ternary, most_inputs, max_bytes
+        course = _Course(lesson, together, encoder.column_of, rng, slot, *shape, flash)
         stack, held_out = course.run()
-    network = stack.network(encoder.n_numbers, encoder.n_bits, encoder.step)
+    encoder, network = seen_network(stack, encoder)
     scores = network.scores(encoder.transform(codes[held_out.rows]))
     held_out = replace(held_out, rows=rows[held_out.rows], scores=scores)
-    used = np.abs(network.weights[0]).sum(axis=0) > 0
-    used[0] |= not used.any()
     is_interrupted = course.is_interrupted or slot.is_stopped()
-    return Learned(encoder.subset(used), _seeing(network, used), held_out, is_interrupted)
+    return Learned(encoder, network, held_out, is_interrupted)
 
 
 @dataclass(eq=False)
@@ -175,6 +180,7 @@ class _Course:
     ternary: bool
     most_inputs: int | None
     max_bytes: int | None
+    flash: FlashSize
     is_interrupted: bool = False
 
     def run(self) -> tuple[Stack, HeldOut]:
@@ -199,6 +205,8 @@ class _Course:
         trials = [trial for trial in trials if trial.stacks]
         teachers = ranked(_furthest(trials), part)[:_TEACHERS]
         share = unseen_opinion(teachers, self.lesson, compared)
+        with self._kept():
+            trials += self._shrunk(trials, part, repeats)
         pupil = self._tried(part, share[compared], teachers, repeats[0])
         chosen, pool = self._choose(trials, pupil, part)
         stack = chosen.stacks[0]
@@ -211,7 +219,7 @@ class _Course:
             teachers=() if part.around else tuple(trial.name for trial in teachers),
             rows=compared,
             share=share[compared],
-            bytes=stack_bytes(stack),
+            bytes=self.flash(stack),
         )
 
     @contextmanager
@@ -222,21 +230,52 @@ class _Course:
         except KeyboardInterrupt:
             self.slot, self.is_interrupted = replace(self.slot, deadline=-np.inf), True
 
-    @property
-    def _most_bytes(self) -> float:
+    def _fits(self, stack: Stack) -> bool:
+        if self.max_bytes is not None:
+            # Output thresholds that are shifted afterwards may need one byte more each.
+            return self.flash(stack) + self.lesson.n_classes <= self.max_bytes
         # A shape that is given is as large as it is.
-        return self.max_bytes or (_MOST_BYTES if self.hidden is None else np.inf)
+        return self.hidden is not None or stack_bytes(stack) <= _MOST_BYTES
+
+    def _shrunk(
+        self, trials: Sequence[Trial], part: Lesson, repeats: Sequence[IntArray]
+    ) -> list[Trial]:
+        """The best and the smallest of the too large, made to fit and tried on the same folds."""
+        if self.max_bytes is None or self.hidden is not None:
+            return []
+        large = [trial for trial in trials if not self._fits(trial.stacks[0])]
+        rounds = [(folds, fold) for folds in repeats for fold in range(int(folds.max()) + 1)]
+        slot, found = self.slot.part(_SHRINKING), []
+        chosen = ranked(_furthest(large), part)[:_SHRUNK] if large else []
+        # Where next to nothing fits, what is small already has the shortest way to go.
+        chosen += [trial for trial in sorted(large, key=_bytes)[:1] if trial not in chosen]
+        for place, trial in enumerate(chosen):
+            own = slot.part(1.0 / (len(chosen) - place))
+            smaller = Trial.of(f"{trial.name}, shrunk", trial.candidate, part)
+            smaller.seconds = trial.seconds
+            for number, (folds, fold) in enumerate(rounds[: len(trial.stacks)]):
+                lesson, outside = part.rows(np.flatnonzero(folds != fold)), folds == fold
+                begun = self.slot.clock()
+                time = own.part(1.0 / (len(trial.stacks) - number))
+                stack = shrunk(trial.stacks[number], lesson, self._fits, seed=number, slot=time)
+                if stack is None:
+                    break
+                smaller.add(stack, part, np.flatnonzero(outside), self.slot.clock() - begun)
+            else:
+                found.append(smaller)
+        return found
 
     def _student(self, lesson: Lesson, teachers: Sequence[Trial]) -> Gradients | None:
         """The widest shape that fits, for the network that learns from the teachers."""
-        if self.most_inputs is not None:
+        # What others say of rows as they are is of no use where rows may change.
+        if self.most_inputs is not None or lesson.around:
             return None
         for width in _WIDTHS:
             way = student(lesson.table, width)
             if self.hidden is not None:
                 return replace(way, reads=teachers[0].candidate.reads, hidden=self.hidden)
             drawn = replace(way, updates=0).fit(lesson, seed=0, slot=self.slot)
-            if stack_bytes(drawn) <= self._most_bytes:
+            if self._fits(drawn):
                 return way
         return None
 
@@ -249,8 +288,6 @@ class _Course:
         """
         way = self._student(part, teachers)
         half = way and replace(way, updates=way.updates // 2)
-        if part.around:  # what others say of rows as they are is of no use
-            half = None
         own = half or teachers[0].candidate
         pupil = Trial.of("learnt from the best", own, part, is_taught=True)
         beside = max(trial.seconds / len(trial.stacks) for trial in teachers)
@@ -278,10 +315,10 @@ class _Course:
         self, trials: Sequence[Trial], pupil: Trial, part: Lesson
     ) -> tuple[Trial, list[Trial]]:
         """The way with the fewest mistakes that fits, and what it was chosen from."""
-        fitting = [trial for trial in trials if trial.bytes <= self._most_bytes]
-        smallest = min(trials, key=lambda trial: trial.bytes)
+        fitting = [trial for trial in trials if self._fits(trial.stacks[0])]
+        smallest = min(trials, key=_bytes)
         plain = ranked(_furthest(fitting or [smallest]), part)
-        if len(pupil.stacks) < 2 or pupil.bytes > self._most_bytes:
+        if len(pupil.stacks) < 2 or not self._fits(pupil.stacks[0]):
             return plain[0], plain
         pool = [*plain, pupil]
         is_open = self.hidden is None and not self.ternary
@@ -289,7 +326,7 @@ class _Course:
             both = blend(f"{pupil.name}, and {plain[0].name}", [plain[0], pupil])
             n_bits = part.table.bits.shape[1]
             both.stacks.append(join([trial.stacks[0] for trial in both.parts], n_bits))
-            pool += [both] if both.bytes <= self._most_bytes else []
+            pool += [both] if self._fits(both.stacks[0]) else []
         return ranked(pool, part)[0], pool
 
     def _folds(self, lesson: Lesson, together: IntArray) -> list[IntArray]:
@@ -318,7 +355,15 @@ class _Course:
             stacks.append(trial.stacks[0] if self.slot.is_stopped() else stack)
         stack = join(stacks, self.lesson.table.bits.shape[1])
         # More rows may make more conditions; what was tried fits.
-        return stack if stack_bytes(stack) <= self._most_bytes else chosen.stacks[0]
+        if not self._fits(stack):
+            stack = (
+                shrunk(stack, self.lesson, self._fits, seed=0, slot=self.slot) or chosen.stacks[0]
+            )
+        return stack
+
+
+def _bytes(trial: Trial) -> int:
+    return trial.bytes
 
 
 def _furthest(trials: Sequence[Trial]) -> list[Trial]:
@@ -337,10 +382,3 @@ def _finely(inputs: Inputs, codes: FloatArray) -> Inputs:
     n_rows, n_columns = codes.shape
     bits = min(inputs.max_bits, _MOST_CELLS // max(1, n_rows))
     return replace(inputs, cuts=max(inputs.cuts, min(_MOST_CUTS, bits // n_columns)))
-
-
-def _seeing(network: Network, used: Any) -> Network:
-    """A network without inputs that nothing looks at."""
-    shape = replace(network.architecture, n_features=int(used.sum()))
-    weights = (network.weights[0][:, used], *network.weights[1:])
-    return Network(shape, weights, network.thresholds)

@@ -47,13 +47,20 @@ def describe_data(
     gaps = np.isnan(X)
     if gaps.any():
         X[gaps] = np.nan  # all by the same bits
-    some = np.where(gaps.all(axis=0), 0.0, X)
     return {
         "rows": len(X),
         "used": rows,
         "sha256": fingerprint(X, labels),
         "class_weight": None if class_weight is None else [float(w) for w in class_weight],
         "sample_weight": False if sample_weight is None else _weights(sample_weight[used]),
+        **describe_ranges(X),
+    }
+
+
+def describe_ranges(X: FloatArray) -> dict[str, Any]:
+    """Least and largest values of columns, and units that they are whole counts of."""
+    some = np.where(np.isnan(X).all(axis=0), 0.0, X)
+    return {
         "low": np.nanmin(some, axis=0).tolist(),
         "high": np.nanmax(some, axis=0).tolist(),
         "per_unit": _units(X),

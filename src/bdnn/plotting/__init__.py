@@ -1,6 +1,6 @@
 """Pictures of training runs and networks; needs matplotlib (``pip install 'bdnn[plot]'``)."""
 
-from bdnn.plotting.curves import plot_epochs, plot_progress, plot_robustness
+from bdnn.plotting.curves import plot_epochs, plot_progress, plot_robustness, plot_size
 from bdnn.plotting.regions import plot_decision_regions
 from bdnn.plotting.weights import plot_weights
 
@@ -9,5 +9,6 @@ __all__ = [
     "plot_epochs",
     "plot_progress",
     "plot_robustness",
+    "plot_size",
     "plot_weights",
 ]

@@ -1,4 +1,4 @@
-"""Curves: loss and bound over time, epochs of data splitting, accuracy against perturbations."""
+"""Curves: loss and bound over time, epochs, accuracy against perturbations and against bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from bdnn.errors import DataError
 from bdnn.network.activation import FloatArray
-from bdnn.plotting.figure import COLOURS, new_axes
+from bdnn.plotting.figure import COLOURS, MARKERS, new_axes
 from bdnn.robustness import Certification, Verification
 from bdnn.training.result import TrainingResult
 
@@ -133,6 +133,36 @@ def plot_robustness(
     ax.set_xlabel(f"radius ({around.norm}, {around.units} inputs)")
     ax.set_ylabel("accuracy")
     ax.set_ylim(0.0, 1.0)
+    ax.legend()
+    return ax
+
+
+def plot_size(curve: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw accuracy against bytes of flash.
+
+    Parameters
+    ----------
+    curve : SizeCurve
+        Of :func:`bdnn.size_curve`. Bars are standard errors of the expected accuracy.
+    ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    points = getattr(curve, "points", ())
+    if not points:
+        raise DataError("there is no point to draw: give a curve of bdnn.size_curve.")
+    ax = ax or new_axes(1)[1][0]
+    sizes, right, spread = np.array([(p.bytes, p.accuracy, p.error) for p in points], float).T
+    ax.errorbar(sizes, right, spread, label="expected", color=COLOURS[0], marker=MARKERS[0])
+    tested = [(p.bytes, p.test_accuracy) for p in points if p.test_accuracy is not None]
+    if tested:
+        ax.plot(*zip(*tested, strict=True), label="on test rows", color=COLOURS[5], linestyle="--")
+    ax.set_xscale("log", base=2)
+    ax.set_xlabel("bytes of flash")
+    ax.set_ylabel("accuracy")
     ax.legend()
     return ax
 

@@ -9,7 +9,7 @@ import pytest
 from bdnn.encoding import Bit, Column, Encoder, Number
 from bdnn.errors import UnsupportedFeatureError
 from bdnn.export.boundary import answers, compared_inputs
-from bdnn.export.c import export_c
+from bdnn.export.c import export_c, header
 from bdnn.export.c.columns import least_count
 from bdnn.export.c.compiler import native_compiler, run_compiled
 from bdnn.model import Model, TargetScaler
@@ -17,6 +17,12 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 
 needs_compiler = pytest.mark.skipif(native_compiler() is None, reason="no C compiler")
+
+
+@pytest.fixture
+def loops(monkeypatch):
+    """Loops over tables even where statements would be smaller."""
+    monkeypatch.setattr(header, "_FEW_INPUTS", 0)
 
 
 def make(rng, *, mixed=False, weights="ternary", hidden=(4,), n_outputs=3):
@@ -213,7 +219,7 @@ def rows_at_cuts(model, inputs, rng):
         ("int32", (0, 9, 0), {"hidden": (8,), "numbers": False}),
     ],
 )
-def test_halves_answer_as_python_does(kind, parts, options):
+def test_halves_answer_as_python_does(loops, kind, parts, options):
     rng, seen, n_written = np.random.default_rng(3), set(), 0
     for flags in (("-O1",), ("-O2", "-ffast-math"), ("-Os", "-m64")):
         model = make_halves(rng, parts, **options)
@@ -231,7 +237,7 @@ def test_halves_answer_as_python_does(kind, parts, options):
 
 @needs_compiler
 @pytest.mark.parametrize("kind", ["double", "float", "int8", "uint16"])
-def test_votes_on_bits_are_counted_in_words(kind):
+def test_votes_on_bits_are_counted_in_words(loops, kind):
     rng = np.random.default_rng(4)
     for weights in ("ternary", "int:127"):
         model = make(rng, hidden=(), weights=weights)
@@ -317,3 +323,28 @@ def test_cuts_are_not_multiplied():
 def test_numbers_beside_bits_need_doubles():
     with pytest.raises(UnsupportedFeatureError, match="export with input 'double'"):
         export_c(make(np.random.default_rng(0), mixed=True), input="int16")
+
+
+def test_of_loops_and_statements_the_smaller_is_taken(monkeypatch):
+    rng = np.random.default_rng(11)
+    taken = []
+    for i in range(12):
+        model = make(rng, hidden=[(), (3,), (9,)][i % 3])
+        kind = ("double", "int8", "uint16", "float")[i % 4]
+        found = export_c(model, input=kind)
+        with monkeypatch.context() as patched:
+            patched.setattr(header, "_FEW_INPUTS", 0)
+            loops = export_c(model, input=kind)
+        assert found.flash_estimate <= loops.flash_estimate
+        taken.append(found.function == loops.function)
+    assert len(set(taken)) == 2
+
+
+def test_only_columns_in_use_have_a_fill():
+    columns = tuple(Column(f"x{j}", fill=0.1 * j) for j in range(40))
+    bits = tuple(Bit(j, "ge", c / 8) for j in (3, 31) for c in range(1, 20))
+    shape = Architecture.create(len(bits), 2, hidden=(), weights="int:9")
+    weights = np.random.default_rng(0).integers(1, 9, (2, len(bits))).astype(float)
+    network = Network(shape, (weights,), (np.zeros((2, 1)),))
+    export = export_c(Model(Encoder(columns, (), bits), network, ("a", "b")))
+    assert "FILL[2]" in export.function

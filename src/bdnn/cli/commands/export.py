@@ -44,6 +44,11 @@ def export(
         shown="all of the type",
     ),
     labels: bool = option("C: add a table of the class labels.", False),
+    probabilities: bool = option(
+        "C: add a function that writes the weights of all classes, over their sum the "
+        "probabilities.",
+        False,
+    ),
     self_test: int = option("C: add so many test vectors.", 0, metavar="N"),
     main: bool = option("C: add a main that runs the test vectors.", False),
     verify: int = option(
@@ -79,6 +84,7 @@ def export(
             per_unit=_count(per_unit),
             limits=_range(range_),
             class_names=labels,
+            probabilities=probabilities,
             tests=self_test,
             main=main,
         )

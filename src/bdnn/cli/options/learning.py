@@ -73,7 +73,8 @@ class Learning:
         shown="accuracy, unless a method or constraint is named",
     )
     max_bytes: int | None = option(
-        "Most bytes of weights, thresholds and cuts, for --objective accuracy.", shown="none"
+        "Most bytes of flash of the C export, tables and code, for --objective accuracy.",
+        shown="none",
     )
     method: str | None = option(
         "auto, exact, descent, gradients, local_search or data_splitting.", shown="auto"

@@ -8,7 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from bdnn.encoding.encoder import Encoder
+from bdnn.export.c.entries import write_entries
 from bdnn.export.c.features import FeatureWriter
+from bdnn.export.c.lists import smallest
 from bdnn.export.c.sums import AbstractSum, BitSum
 from bdnn.export.c.text import (
     Code,
@@ -23,7 +25,16 @@ from bdnn.export.c.text import (
 )
 from bdnn.export.inputs import InputFormat, Integers
 from bdnn.export.plan.levels import Cut, find_cut
-from bdnn.export.plan.plan import Constant, LargestScore, Numbers, Plan, Table, Units, reach
+from bdnn.export.plan.plan import (
+    Constant,
+    Entries,
+    LargestScore,
+    Numbers,
+    Plan,
+    Table,
+    Units,
+    reach,
+)
 
 # Rough bytes of code or tables for the level of one feature.
 _LEVEL_WRITTEN_OUT, _LEVEL_IN_LOOP = 12, 7
@@ -40,7 +51,7 @@ def lay_out(plan: Plan, scaler: Encoder, inputs: InputFormat) -> Plan:
         return plan
     units = plan.stages[0]
     weights = units.weights.astype(np.int64)
-    by_score = isinstance(plan.decision, LargestScore) and not plan.layers
+    by_score = isinstance(plan.decision, LargestScore | Entries) and not plan.layers
     cuts = {} if by_score else _cuts(plan, units, weights, scaler, inputs)
     cost_written = _cost_written(_summed(weights, cuts)) + _CUT * len(cuts)
     cost_looped = _cost_looped(weights)
@@ -113,9 +124,7 @@ def write_code(
     for place, units in enumerate(plan.stages, start=1):
         is_hidden = place <= len(plan.layers)
         tag = str(place) if is_hidden else "_OUT"
-        sums: AbstractSum = (
-            BitSum(tag, units, bits, f"{prefix}_ones") if bits else first(units, tag)
-        )
+        sums = smallest(BitSum(tag, units, bits, f"{prefix}_ones") if bits else first(units, tag))
         if is_hidden:
             bits = f"h{place}"
             declare_bits(code, bits, len(units.thresholds))
@@ -124,6 +133,8 @@ def write_code(
             _write_largest(code, sums)
         elif isinstance(decision, Numbers):
             _write_numbers(code, sums, decision)
+        elif isinstance(decision, Entries):
+            write_entries(code, sums, decision)
         else:
             _write_first(code, sums)
     if isinstance(decision, Table):
@@ -181,20 +192,7 @@ def _write_tests(code: Code, sums: AbstractSum, then: str) -> None:
     """Write a loop that does something for every unit that is on."""
     name = f"LIMIT{sums.tag}"
     code.tables += constants(name, list(sums.units.thresholds))
-    _write_loop(code, sums, [f"if (s >= {name}[i]) {then}"])
-
-
-def _write_loop(code: Code, sums: AbstractSum, then: list[str], kind: str | None = None) -> None:
-    code.tables += sums.tables()
-    lines = sums.loop()
-    code.needs_real |= sums.units.is_real
-    code.counters |= {"i"} | {name for name in "jw" if f"({name} = " in " ".join(lines)}
-    code.add(
-        f"for (i = 0; i < {len(sums.units.thresholds)}; ++i) {{",
-        f"    {kind or sums.kind()} s = 0;",
-        *(f"    {line}" for line in [*lines, *then]),
-        "}",
-    )
+    sums.write_loop(code, [f"if (s >= {name}[i]) {then}"])
 
 
 def _write_table(code: Code, classes: tuple[int, ...], bits: str) -> None:
@@ -239,7 +237,7 @@ def _write_largest(code: Code, sums: AbstractSum) -> None:
         code.tables += constants(name, offsets)
         code.add(f"{kind.removeprefix('volatile ')} best = 0;", "int found = 0;")
         choose = "if (i == 0 || s > best) { best = s; found = i; }"
-        _write_loop(code, sums, [f"s = {factor}s - {name}[i];", choose], kind)
+        sums.write_loop(code, [f"s = {factor}s - {name}[i];", choose], kind)
     code.add("return found;")
 
 
@@ -257,4 +255,4 @@ def _write_numbers(code: Code, sums: AbstractSum, decision: Numbers) -> None:
     code.tables += constants("FACTOR_OUT", list(decision.factor))
     code.tables += constants("SHIFT_OUT", list(decision.shift))
     scaled = ["s = s - LIMIT_OUT[i];", "s = FACTOR_OUT[i] * s;", "y[i] = SHIFT_OUT[i] + s;"]
-    _write_loop(code, sums, scaled)
+    sums.write_loop(code, scaled)

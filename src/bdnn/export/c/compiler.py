@@ -43,13 +43,17 @@ def native_compiler() -> str | None:
     return next((name for name in _NATIVE if shutil.which(name)), None)
 
 
+def arm_compiler() -> tuple[str, tuple[str, ...]] | None:
+    """Name and flags of a compiler for a Cortex-M0, None if it is not here."""
+    return (_ARM, _ARM_FLAGS) if shutil.which(_ARM) else None
+
+
 def measure(export: CExport) -> Size | None:
     """Compile for a 32-bit ARM (Cortex-M0) if its compiler is here, else for this machine."""
-    compiler = _ARM if shutil.which(_ARM) else native_compiler()
-    if compiler is None:
+    compiler = arm_compiler() or (native_compiler(), ())
+    if compiler[0] is None:
         return None
-    flags = _ARM_FLAGS if compiler == _ARM else ()
-    return compiled_size(_source([export]), compiler, flags)
+    return compiled_size(_source([export]), compiler[0], compiler[1])
 
 
 def compiled_size(source: str, compiler: str, flags: Sequence[str] = ()) -> Size:
@@ -76,7 +80,7 @@ def run_compiled(
 ) -> list[NDArray[Any]]:
     """Compile headers of different names into one program and run it, one sample per line.
 
-    Returns the classes of the inputs of every function, or their numbers.
+    Returns the classes of the inputs of every function, or their numbers, or weights and classes.
     """
     compiler = compiler or native_compiler()
     if compiler is None or not shutil.which(compiler):
@@ -99,7 +103,7 @@ def run_compiled(
         raise RuntimeError(f"the compiled program failed: {done.stderr.decode()[-500:]}")
     found, start = [], 0
     for export, count in zip(exports, counts, strict=True):
-        dtype = np.dtype(("<f8", export.plan.n_numbers) if export.plan.n_numbers else "<i2")
+        dtype = np.dtype(_answer(export)[1])
         found.append(np.frombuffer(done.stdout, dtype, count, start))
         start += count * dtype.itemsize
     return found
@@ -109,18 +113,36 @@ def count_differences(model: Model, export: CExport, count: int) -> int:
     """Compare a compiled header with Python on so many random, boundary and extreme inputs."""
     X = compared_inputs(model, export.inputs, count)
     (found,) = run_compiled([export], [X])
-    wrong = found != answers(model, export.inputs, X)
+    wrong = found != wanted_answers(model, export, X)
     return int(np.count_nonzero(wrong.reshape(len(X), -1).any(axis=1)))
+
+
+def wanted_answers(model: Model, export: CExport, X: FloatArray) -> NDArray[Any]:
+    """What Python says: classes, numbers, or the weights of all classes and then the class."""
+    found = answers(model, export.inputs, X)
+    if not export.plan.n_weights or model.calibration is None:
+        return found
+    scores = model.network.scores(export.inputs.scaled(X, model.encoder))
+    return np.column_stack([model.calibration.entries(scores), found])
+
+
+def _answer(export: CExport) -> tuple[str, Any]:
+    """Type of what a function gives, in C and for numpy."""
+    plan = export.plan
+    if plan.n_weights:
+        return "uint16_t", ("<u2", plan.n_weights + 1)
+    return ("double", ("<f8", plan.n_numbers)) if plan.n_numbers else ("int16_t", "<i2")
 
 
 def _source(exports: Sequence[CExport]) -> str:
     """A translation unit that gives every function, and nothing else, a name to call it by."""
     lines = ["#include <stdio.h>", *(export.function for export in exports)]
     for export in exports:
-        call = export.signature.replace("_predict(", "_call(")
-        given = "_predict(x, y)" if export.plan.n_numbers else "_predict(x)"
+        named = export.signature.partition("(")[0].split(" ")[-1]
+        call = export.signature.replace(f"{named}(", f"{export.name}_call(")
+        given = ", y" if export.plan.n_numbers else ", weight" if export.plan.n_weights else ""
         back = "" if export.plan.n_numbers else "return "
-        lines.append(f"{call};\n{call} {{ {back}{export.name}{given}; }}")
+        lines.append(f"{call};\n{call} {{ {back}{named}(x{given}); }}")
     return "\n".join(lines) + "\n"
 
 
@@ -128,10 +150,11 @@ def _main(exports: Sequence[CExport], counts: Sequence[int]) -> str:
     lines = ["int main(void)", "{", "    int i;"]
     for export, count in zip(exports, counts, strict=True):
         size = f"{export.name.upper()}_FEATURES"
-        kind, call = "int16_t", f"out[0] = (int16_t){export.name}_call(x);"
+        kind, dtype = _answer(export)
+        n_out = 1 if isinstance(dtype, str) else dtype[1]
+        call = f"out[{n_out - 1}] = ({kind}){export.name}_call(x{', out' if n_out > 1 else ''});"
         if export.plan.n_numbers:
-            kind, call = "double", f"{export.name}_call(x, out);"
-        n_out = export.plan.n_numbers or 1
+            call = f"{export.name}_call(x, out);"
         lines += [
             "    {",
             f"        {export.inputs.c_type} x[{size}];",

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
+
+import numpy as np
 
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.export.c.code import lay_out, write_code
 from bdnn.export.c.columns import ColumnCode, column_format, inner_model, with_used_inputs
+from bdnn.export.c.flash import Flash, estimate_flash
 from bdnn.export.c.halves import has_ordinary_scale, split
 from bdnn.export.c.self_test import write_main, write_self_test
 from bdnn.export.c.text import Code, check_name, comment, string
 from bdnn.export.c.words import write_halves
 from bdnn.export.inputs import InputFormat, choose_format
 from bdnn.export.plan import Plan, make_plan
+from bdnn.export.plan.plan import Table
 from bdnn.model import Model
 from bdnn.network.expansion import unrolled
 
 _MOST_NAMES = 64
 _STACK_OF_CALLS = 32
+_FEW_INPUTS = 24
 
 
 @dataclass(frozen=True)
@@ -45,8 +51,6 @@ class CExport:
         Whether it multiplies by anything but powers of two.
     stack : int
         Bytes of arrays and variables on the stack, about.
-    flash_estimate : int
-        Bytes of code and constant data on a 32-bit ARM, by the number of statements and tables.
     """
 
     text: str
@@ -57,13 +61,22 @@ class CExport:
     is_integer: bool
     has_products: bool
     stack: int
-    flash_estimate: int
+
+    @cached_property
+    def flash(self) -> Flash:
+        """Bytes of code and tables on a 32-bit ARM, about."""
+        return estimate_flash(self.function)
+
+    @property
+    def flash_estimate(self) -> int:
+        """Bytes of code and tables together."""
+        return self.flash.total
 
     @property
     def signature(self) -> str:
         """What to call."""
         size = str(len(self.inputs.per_unit))
-        return _signature(self.name, self.inputs, self.plan.n_numbers, size)
+        return _signature(self.name, self.inputs, self.plan, size)
 
 
 def export_c(
@@ -75,6 +88,7 @@ def export_c(
     per_unit: int | str | None = None,
     limits: tuple[int, int] | str | None = None,
     class_names: bool = False,
+    probabilities: bool = False,
     tests: int = 0,
     main: bool = False,
 ) -> CExport:
@@ -96,6 +110,9 @@ def export_c(
         Range of integer inputs for which the answers are proven; all of the type if not given.
     class_names : bool
         Whether to add a table of the class labels.
+    probabilities : bool
+        Whether to add ``NAME_weights(x, weight)``, which writes an integer per class and returns
+        the class. Weights over their sum are the probabilities of ``predict_proba``.
     tests : int
         Number of self-test vectors to add.
     main : bool
@@ -108,6 +125,13 @@ def export_c(
     check_name(name)
     if class_names and not model.classes:
         raise ModelError("a regressor has no class labels to add: leave class_names out.")
+    if probabilities and model.calibration is None:
+        raise ModelError(
+            "probabilities are for classifiers with a table of them, got a model that has none: "
+            "leave them out, or train it again with this version."
+        )
+    if not probabilities:
+        model = replace(model, calibration=None)
     if tests < 0 or (main and not tests):
         raise ModelError(f"main runs the self-test, got {tests} test vectors: ask for some.")
     if not model.encoder.is_plain:
@@ -116,7 +140,7 @@ def export_c(
     inputs = choose_format(model.encoder, data or {}, kind=input, per_unit=per_unit, limits=limits)
     _check_scaler(model.encoder, inputs)
     steps = unrolled(model.network, "export to C")
-    plan = make_plan(steps, model.encoder, inputs, model.targets)
+    plan = make_plan(steps, model.encoder, inputs, model.targets, model.calibration)
     plan = lay_out(plan, model.encoder, inputs)
     code = write_code(plan, model.encoder, inputs, name)
     return _header(model, inputs, name, plan, code, class_names=class_names, tests=tests, main=main)
@@ -135,16 +159,13 @@ def _header(
     main: bool,
 ) -> CExport:
     """Put the lines of a function, and what comes before it, into a header."""
-    n_numbers = plan.n_numbers
-    signature = _signature(name, inputs, n_numbers, f"{name.upper()}_FEATURES")
     is_real = code.needs_real or not inputs.is_integer
-    n_classes = model.network.architecture.n_outputs
     opening = [
         *_heading(
             model,
             inputs,
             name,
-            n_numbers,
+            plan,
             needs_real=code.needs_real,
             has_products=code.has_products,
         ),
@@ -157,20 +178,15 @@ def _header(
     ]
     function = [
         "",
-        f"#define {name.upper()}_FEATURES {model.n_features}",
-        f"#define {name.upper()}_{'NUMBERS' if n_numbers else 'CLASSES'} {n_numbers or n_classes}",
-        "",
+        *_sizes(model, name),
         *(_class_names(model, name) if class_names else []),
         *before,
         *code.helpers,
-        f"/* {'Numbers predicted for' if n_numbers else 'Index of the class of'} a sample. */",
-        f"static inline {signature}",
-        "{",
+        *_opening(name, inputs, plan),
         *code.tables,
         *([f"    int {', '.join(sorted(code.counters))};"] if code.counters else []),
         *code.body,
-        "}",
-        "",
+        *_closing(name, inputs, plan),
     ]
     tested = write_self_test(model, inputs, name, tests) if tests else []
     tested += write_main(name, tests, labels=class_names) if main else []
@@ -184,45 +200,63 @@ def _header(
         not is_real,
         code.has_products,
         code.stack + _STACK_OF_CALLS,
-        code.flash_estimate,
     )
 
 
 def _of_columns(
     model: Model, inputs: InputFormat, name: str, *, class_names: bool, tests: int, main: bool
 ) -> CExport:
-    """A function of raw columns: in halves, or around that of the network, which takes inputs."""
+    """A function of raw columns: in halves, or around that of the network, whichever is smaller."""
     model = with_used_inputs(model)
-    writer, n_inputs = ColumnCode(model.encoder, inputs, name), model.encoder.n_inputs
-    halves = split(model)
+    options: dict[str, Any] = {"class_names": class_names, "tests": tests, "main": main}
+    loops = _in_halves(model, inputs, name, **options)
+    # Loops over tables pay from some inputs on.
+    if loops is None or (model.encoder.n_inputs <= _FEW_INPUTS and not loops.plan.is_constant):
+        around = _around_network(model, inputs, name, **options)
+        if loops is None or around.flash_estimate < loops.flash_estimate:
+            return around
+    return loops
+
+
+def _in_halves(model: Model, inputs: InputFormat, name: str, **options: Any) -> CExport | None:
+    """Loops over tables, None if the network or its numbers do not allow them."""
+    writer, halves = ColumnCode(model.encoder, inputs, name), split(model)
     written = None if halves is None else write_halves(model, halves, inputs, name)
-    if written is not None:
-        plan, code = written
-        if any("_is_missing(" in line for line in code.body):
-            code.helpers = [*writer.helpers(), *code.helpers]
-        return _header(
-            model,
-            inputs,
-            name,
-            plan,
-            code,
-            writer.constants(),
-            class_names=class_names,
-            tests=tests,
-            main=main,
-        )
+    if _is_constant(model):
+        (found,) = model.network.predict(np.zeros((1, model.encoder.n_inputs))).tolist()
+        plan = Plan({}, (), None, (), Table((found,)))
+        written = plan, write_code(plan, model.encoder, inputs, name)
+    if written is None:
+        return None
+    plan, code = written
+    if any("_is_missing(" in line for line in code.body):
+        code.helpers = [*writer.helpers(), *code.helpers]
+    return _header(model, inputs, name, plan, code, writer.constants(), **options)
+
+
+def _around_network(
+    model: Model, inputs: InputFormat, name: str, *, class_names: bool, tests: int, main: bool
+) -> CExport:
+    """A statement per input, and a function of the network that takes them."""
+    writer, n_inputs = ColumnCode(model.encoder, inputs, name), model.encoder.n_inputs
     network, kind, limits = inner_model(model)
-    inner = export_c(network, name=f"{name}_network", input=kind, limits=limits)
-    n_numbers = inner.plan.n_numbers
-    signature = _signature(name, inputs, n_numbers, f"{name.upper()}_FEATURES")
-    call = f"{name}_network_predict(q{', y' if n_numbers else ''});"
+    inner = export_c(
+        network,
+        name=f"{name}_network",
+        input=kind,
+        limits=limits,
+        probabilities=model.calibration is not None,
+    )
+    plan = inner.plan
+    given = ", y" if plan.n_numbers else ", weight" if plan.n_weights else ""
+    call = f"{name}_network_{_verb(plan)}(q{given});"
     q_type = "double" if model.encoder.numbers else "uint8_t"
     opening = [
         *_heading(
             model,
             inputs,
             name,
-            n_numbers,
+            plan,
             needs_real=not inner.is_integer,
             has_products=inner.has_products or bool(model.encoder.numbers),
         ),
@@ -236,22 +270,16 @@ def _of_columns(
     ]
     function = [
         "",
-        f"#define {name.upper()}_FEATURES {model.n_features}",
-        f"#define {name.upper()}_{'NUMBERS' if n_numbers else 'CLASSES'} "
-        f"{n_numbers or len(model.classes)}",
-        "",
+        *_sizes(model, name),
         *(_class_names(model, name) if class_names else []),
         *writer.constants(),
         *writer.helpers(),
-        f"/* {'Numbers predicted for' if n_numbers else 'Index of the class of'} a sample. */",
-        f"static inline {signature}",
-        "{",
+        *_opening(name, inputs, plan),
         f"    {q_type} q[{n_inputs}];",
         *(["    volatile double v;"] if model.encoder.step else []),
         *writer.body(),
-        f"    {'' if n_numbers else 'return '}{call}",
-        "}",
-        "",
+        f"    {'' if plan.n_numbers else 'return '}{call}",
+        *_closing(name, inputs, plan),
     ]
     tested = write_self_test(model, inputs, name, tests) if tests else []
     tested += write_main(name, tests, labels=class_names) if main else []
@@ -261,12 +289,17 @@ def _of_columns(
         _joined(*opening, *function, "#endif"),
         name,
         inputs,
-        inner.plan,
+        plan,
         inner.is_integer and inputs.is_integer,
         inner.has_products or bool(model.encoder.numbers),
         inner.stack + n_inputs * (8 if model.encoder.numbers else 1),
-        inner.flash_estimate + 8 * n_inputs,
     )
+
+
+def _is_constant(model: Model) -> bool:
+    """Whether no unit looks at anything and only the class is asked for."""
+    is_class = model.targets is None and model.calibration is None
+    return is_class and not model.network.weights[0].any()
 
 
 def _joined(*lines: str) -> str:
@@ -283,18 +316,60 @@ def _check_scaler(scaler: Encoder, inputs: InputFormat) -> None:
         )
 
 
-def _signature(name: str, inputs: InputFormat, n_numbers: int, size: str) -> str:
+def _verb(plan: Plan) -> str:
+    return "weights" if plan.n_weights else "predict"
+
+
+def _signature(name: str, inputs: InputFormat, plan: Plan, size: str) -> str:
     taken = f"const {inputs.c_type} x[{size}]"
-    if n_numbers:
-        return f"void {name}_predict({taken}, double y[{n_numbers}])"
-    return f"int {name}_predict({taken})"
+    if plan.n_numbers:
+        return f"void {name}_predict({taken}, double y[{plan.n_numbers}])"
+    given = f", uint16_t weight[{plan.n_weights}]" if plan.n_weights else ""
+    return f"int {name}_{_verb(plan)}({taken}{given})"
+
+
+def _sizes(model: Model, name: str) -> list[str]:
+    kind = "CLASSES" if model.targets is None else "NUMBERS"
+    return [
+        f"#define {name.upper()}_FEATURES {model.n_features}",
+        f"#define {name.upper()}_{kind} {model.network.architecture.n_outputs}",
+        "",
+    ]
+
+
+def _opening(name: str, inputs: InputFormat, plan: Plan) -> list[str]:
+    what = (
+        "Numbers predicted for"
+        if plan.n_numbers
+        else "Index of the class of"
+        if not plan.n_weights
+        else "Weights of all classes, over their sum the probabilities, and index of the class of"
+    )
+    signature = _signature(name, inputs, plan, f"{name.upper()}_FEATURES")
+    return [f"/* {what} a sample. */", f"static inline {signature}", "{"]
+
+
+def _closing(name: str, inputs: InputFormat, plan: Plan) -> list[str]:
+    if not plan.n_weights:
+        return ["}", ""]
+    return [
+        "}",
+        "",
+        "/* Index of the class of a sample. */",
+        f"static inline int {name}_predict(const {inputs.c_type} x[{name.upper()}_FEATURES])",
+        "{",
+        f"    uint16_t weight[{plan.n_weights}];",
+        f"    return {name}_weights(x, weight);",
+        "}",
+        "",
+    ]
 
 
 def _heading(
     model: Model,
     inputs: InputFormat,
     name: str,
-    n_numbers: int,
+    plan: Plan,
     *,
     needs_real: bool,
     has_products: bool,
@@ -304,8 +379,17 @@ def _heading(
     lines = [
         f"{name}.h: binarized network {shape}.",
         "",
-        _signature(name, inputs, n_numbers, str(model.n_features))
-        + (" writes numbers to y." if n_numbers else " returns the index of the class, from 0."),
+        _signature(name, inputs, plan, str(model.n_features))
+        + (
+            " writes numbers to y."
+            if plan.n_numbers
+            else " returns the index of the class, from 0."
+        ),
+        *(
+            ["The probability of class i is weight[i] over the sum of all of them."]
+            if plan.n_weights
+            else []
+        ),
     ]
     if inputs.kind == "scaled":
         lines.append(f"Inputs are multiples of {model.encoder.step or 1.0!r} of scaled features.")

@@ -7,12 +7,13 @@ through volatile variables, so that no compiler option may fuse, reorder or wide
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
-from bdnn.export.c.text import constants, integer, mask_bytes, table, word
+from bdnn.export.c.text import Code, constants, integer, mask_bytes, table, word
 from bdnn.export.plan.plan import Units
 from bdnn.network.activation import BoolArray
 
@@ -34,8 +35,13 @@ class AbstractSum(ABC):
 
     @property
     @abstractmethod
-    def _reach(self) -> int:
+    def reach(self) -> int:
         """Largest absolute value of any partial sum of integers."""
+
+    @property
+    def before(self) -> tuple[str, ...]:
+        """What comes before the loop over units."""
+        return ()
 
     @abstractmethod
     def expression(self, unit: int) -> str:
@@ -49,11 +55,26 @@ class AbstractSum(ABC):
         """Type that holds every partial sum, and ``factor * sum - offset`` in the end."""
         if self.units.is_real:
             return "volatile double"
-        return "int32_t" if factor * self._reach + abs(offset) < _INT32 else "int64_t"
+        return "int32_t" if factor * self.reach + abs(offset) < _INT32 else "int64_t"
 
     def tables(self) -> list[str]:
         """Constant arrays for the loop: the weights."""
         return constants(f"WEIGHT{self.tag}", self.units.weights.tolist())
+
+    def write_loop(self, code: Code, then: list[str], kind: str | None = None) -> None:
+        """Write a loop over the units that does something with every sum ``s``."""
+        code.tables += self.tables()
+        lines = self.loop()
+        code.needs_real |= self.units.is_real
+        text = " ".join(["i = ", *self.before, *lines])
+        code.counters |= {name for name in "ijkw" if re.search(rf"\b{name} = ", text)}
+        code.add(
+            *self.before,
+            f"for (i = 0; i < {len(self.units.thresholds)}; ++i) {{",
+            f"    {kind or self.kind()} s = 0;",
+            *(f"    {line}" for line in [*lines, *then]),
+            "}",
+        )
 
 
 @dataclass(frozen=True)
@@ -75,7 +96,8 @@ class FeatureSum(AbstractSum):
         return not self.is_loop
 
     @property
-    def _reach(self) -> int:
+    def reach(self) -> int:
+        """Largest absolute value of any partial sum of integers."""
         rows = np.abs(self.units.weights).tolist()
         sums = (sum(w * m for w, m in zip(row, self.largest, strict=True)) for row in rows)
         return max(sums, default=0)
@@ -136,7 +158,8 @@ class BitSum(AbstractSum):
     ones: str
 
     @property
-    def _reach(self) -> int:
+    def reach(self) -> int:
+        """Largest absolute value of any partial sum of integers."""
         return int(np.abs(self.units.weights).sum(axis=1).max(initial=0))
 
     @property

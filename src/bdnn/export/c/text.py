@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from bdnn.errors import ModelError
 
 _KEYWORD = re.compile(
@@ -115,13 +117,44 @@ def table(name: str, c_type: str, rows: Sequence[Sequence[str]] | Sequence[str])
 
 
 def constants(name: str, values: Sequence[Any]) -> list[str]:
-    """Write numbers as an array of the smallest type; real ones as doubles."""
+    """Write numbers as an array of the smallest type that holds them as they are."""
     rows = values if values and isinstance(values[0], list) else [values]
     flat = [value for row in rows for value in row]
     is_real = any(isinstance(value, float) for value in flat)
     texts = [[real(v) if is_real else integer(v) for v in row] for row in rows]
-    c_type = "double" if is_real else integer_type(flat)
+    c_type = _real_type(flat) if is_real else integer_type(flat)
     return table(name, c_type, texts if rows is values else texts[0])
+
+
+def _real_type(values: Iterable[float]) -> str:
+    """Float if it holds all values, and none so small that some processors take it for 0."""
+    numbers = np.array(list(values), dtype=float)
+    with np.errstate(over="ignore"):
+        single = numbers.astype(np.float32)
+    sizes = np.abs(numbers[numbers != 0])
+    is_usual = bool((sizes >= np.finfo(np.float32).tiny).all())
+    return "float" if is_usual and (single == numbers).all() else "double"
+
+
+def decimals(values: Sequence[float]) -> tuple[list[int], float] | None:
+    """Whole numbers and a power of ten that they are divided by, where these fit 16 bits."""
+    for power in (1.0, 10.0, 100.0, 1000.0, 10000.0):
+        if max(map(abs, values), default=0.0) * power >= 2**15:
+            return None
+        whole = [round(value * power) for value in values]
+        if all(n / power == value for n, value in zip(whole, values, strict=True)):
+            return whole, power
+    return None
+
+
+def declared_bytes(lines: Iterable[str]) -> int:
+    """Bytes of constant arrays."""
+    total = 0
+    for line in lines:
+        declared = re.match(r"\s*static const (\w+) \w+\[(\d+)\](?:\[(\d+)\])?", line)
+        if declared:
+            total += size_of(declared[1]) * int(declared[2]) * int(declared[3] or 1)
+    return total
 
 
 @dataclass
@@ -145,17 +178,6 @@ class Code:
         """Whether anything is multiplied by a number that is no power of two."""
         factors = re.findall(r"(\S+) \* \(*(\w+)", "\n".join([*self.helpers, *self.body]))
         return not all(any(map(_is_power_of_two, pair)) for pair in factors)
-
-    @property
-    def flash_estimate(self) -> int:
-        """Rough bytes on a 32-bit ARM: constants as they are, some instructions per operation."""
-        data = 0
-        for line in self.tables:
-            declared = re.match(r"\s*static const (\w+) \w+\[(\d+)\](?:\[(\d+)\])?", line)
-            if declared:
-                data += size_of(declared[1]) * int(declared[2]) * int(declared[3] or 1)
-        text = " ".join([*self.helpers, *self.body])
-        return data + 16 + 3 * len(re.findall(r"[-+*/<>=&|]+ ", text))
 
     def silence(self, name: str) -> None:
         """Keep compilers from complaining of a variable that is never read."""

@@ -15,8 +15,9 @@ from bdnn.export.c.code import declare_bits, write_code, write_units
 from bdnn.export.c.columns import least_count
 from bdnn.export.c.features import write_level_helper
 from bdnn.export.c.halves import Halves
+from bdnn.export.c.lists import smallest
 from bdnn.export.c.sums import BitSum, FeatureSum
-from bdnn.export.c.text import Code, constants, integer, integer_type, real, table
+from bdnn.export.c.text import Code, constants, decimals, integer, integer_type, real, table
 from bdnn.export.inputs import InputFormat
 from bdnn.export.plan import Plan, make_plan
 from bdnn.export.plan.levels import most_levels
@@ -38,7 +39,7 @@ def write_halves(
             plain.scaled_by(shift, factor, encoder.step),
             InputFormat("double", (1,) * width),
         )
-    plan = make_plan(halves.tail, plain, given, model.targets)
+    plan = make_plan(halves.tail, plain, given, model.targets, model.calibration)
     if plan.is_constant:
         return plan, write_code(plan, plain, given, name)
     writer = WordWriter(encoder, halves, inputs, Code(name))
@@ -68,7 +69,7 @@ class WordWriter:
         """Write the words; False, and nothing, if a fill has no like in the inputs' type."""
         bits, code, limits = self.halves.bits, self.code, self.halves.limits
         self.cuts.update({bit: self._cut(bit) for bit in bits if bit.kind == "ge"})
-        fills = [self._fill(j) for j in range(self.encoder.n_columns)]
+        fills = [self._fill(j) for j in self._columns]
         if None in fills or not all(self._none < cut < np.inf for cut in self.cuts.values()):
             return False
         width = len(limits) + len(bits)
@@ -76,22 +77,23 @@ class WordWriter:
         if limits:
             self.write_levels()
             units = Units(self.halves.weights, limits)
-            write_units(code, self.sum_of_levels(units, "0"), _WORDS, width)
+            write_units(code, smallest(self.sum_of_levels(units, "0")), _WORDS, width)
         elif any(bit.kind != "missing" for bit in bits):
             self._write_values()
         self._write_gaps()
         place = len(limits)
         for kind, values, test in (
-            ("ge", "CUT", "v[CUT_OF[i]] >= CUT[i]"),
+            ("ge", "CUT", "v[CUT_OF[i]] >= "),
             ("is", "TEXT", "v[TEXT_OF[i]] == TEXT[i]"),
             ("missing", "GAP", self._is_missing("GAP_OF[i]")),
         ):
             chosen = [bit for bit in bits if bit.kind == kind]
             if not chosen:
                 continue
-            code.tables += constants(f"{values}_OF", [bit.column for bit in chosen])
+            known = range(self.encoder.n_columns) if kind == "missing" else self._columns
+            code.tables += constants(f"{values}_OF", [known.index(bit.column) for bit in chosen])
             if kind == "ge":
-                code.tables += self._raw(values, [self.cuts[bit] for bit in chosen])
+                test += self._raw(values, [self.cuts[bit] for bit in chosen])
             elif kind == "is":
                 texts = [(self.encoder.columns[bit.column], bit.value) for bit in chosen]
                 codes = [column.values.index(str(text)) for column, text in texts]
@@ -99,6 +101,12 @@ class WordWriter:
             self._write_loop(len(chosen), f"if ({test}) {self._set(place, width)}")
             place += len(chosen)
         return True
+
+    @property
+    def _columns(self) -> list[int]:
+        """Columns that a number or a bit is made of, in their order."""
+        seen = {number.column for number in self.halves.numbers}
+        return sorted(seen | {bit.column for bit in self.halves.bits if bit.kind != "missing"})
 
     @property
     def _none(self) -> float:
@@ -144,24 +152,37 @@ class WordWriter:
             return f"x[{place}] == {self.code.prefix.upper()}_MISSING"
         return f"{self.code.prefix}_is_missing(x[{place}])"
 
-    def _raw(self, name: str, values: list[float]) -> list[str]:
-        """Write a table of inputs."""
+    def _raw(self, name: str, values: list[float]) -> str:
+        """Write a table of inputs, and return the entry ``i`` as an expression."""
+        code, entry = self.code, f"{name}[i]"
         if self.inputs.is_integer:
             whole = [int(v) for v in values]
             kind = integer_type([*self.inputs.ranges[0], *whole])
-            return table(name, kind, [integer(v) for v in whole])
-        if self.inputs.kind == "float":
-            return table(name, "float", [f"{real(v)}F" for v in values])
-        return constants(name, values)
+            code.tables += table(name, kind, [integer(v) for v in whole])
+            return entry
+        found = decimals(values)
+        if found is None or (found[1] != 1.0 and self.inputs.kind == "float"):
+            code.tables += constants(name, values)
+            return entry
+        whole, power = found
+        code.tables += constants(name, whole)
+        if power == 1.0:
+            return entry
+        # A divisor that no compiler knows, lest it multiply by the inverse.
+        code.add(f"volatile double {name.lower()}_unit = {power};")
+        return f"(double){entry} / {name.lower()}_unit"
 
     def _write_values(self) -> None:
         """Write the raw values into ``v``, filled where they are missing."""
-        code, n_columns = self.code, self.encoder.n_columns
-        fills = [self._fill(j) for j in range(n_columns)]
-        code.tables += self._raw("FILL", [self._none if v is None else v for v in fills])
+        code, columns, place = self.code, self._columns, "i"
+        n_columns, fills = len(columns), [self._fill(j) for j in columns]
+        if n_columns < self.encoder.n_columns:
+            code.tables += constants("COLUMN", columns)
+            place = "COLUMN[i]"
+        fill = self._raw("FILL", [self._none if v is None else v for v in fills])
         code.stack += n_columns * (4 if self._type in ("float", "int32_t") else 8)
         code.add(f"{self._type} v[{n_columns}];")
-        self._write_loop(n_columns, f"v[i] = {self._is_missing('i')} ? FILL[i] : x[i];")
+        self._write_loop(n_columns, f"v[i] = {self._is_missing(place)} ? {fill} : x[{place}];")
 
     def _write_gaps(self) -> None:
         """Take missing values for none where a bit tells them; numbers have read the fill."""
@@ -172,8 +193,10 @@ class WordWriter:
         none = self._none
         text = integer(int(none)) if self.inputs.is_integer else real(none)
         text += "F" if self.inputs.kind == "float" else ""
-        self.code.tables += constants("APART", sorted(apart))
-        test = self._is_missing("APART[i]")
+        columns = self._columns
+        self.code.tables += constants("APART", [columns.index(j) for j in sorted(apart)])
+        is_all = len(columns) == self.encoder.n_columns
+        test = self._is_missing("APART[i]" if is_all else "COLUMN[APART[i]]")
         self._write_loop(len(apart), f"if ({test}) v[APART[i]] = {text};")
 
     def write_levels(self) -> None:
@@ -185,7 +208,8 @@ class WordWriter:
         scaled = [number for number in numbers if number.value is None]
         if scaled:
             write_level_helper(code, encoder.step)
-            code.tables += constants("NUMBER_OF", [number.column for number in scaled])
+            places = [self._columns.index(number.column) for number in scaled]
+            code.tables += constants("NUMBER_OF", places)
             code.tables += constants("SHIFT", [number.shift for number in scaled])
             code.tables += constants("FACTOR", [number.factor for number in scaled])
             level = f"{code.prefix}_level(v[NUMBER_OF[i]], SHIFT[i], FACTOR[i])"
@@ -196,7 +220,8 @@ class WordWriter:
             pairs = [encoder.transform_feature(encoder.numbers.index(n), ends) for n in rest]
             levels = np.rint(np.array(pairs) / encoder.step).astype(np.int64)
             codes = [encoder.columns[n.column].values.index(str(n.value)) for n in rest]
-            code.tables += constants("KNOWN_OF", [number.column for number in rest])
+            known = [self._columns.index(number.column) for number in rest]
+            code.tables += constants("KNOWN_OF", known)
             code.tables += constants("KNOWN", codes)
             code.tables += constants("LEVEL", levels.tolist())
             place = f"i + {len(scaled)}" if scaled else "i"

@@ -100,7 +100,21 @@ class Numbers:
     factor: tuple[float, ...]
 
 
-Decision = Table | LargestScore | FirstOn | Numbers
+@dataclass(frozen=True)
+class Entries:
+    """The class of the largest score, and an entry of a table per class by how far it is behind.
+
+    Scores are ``factor * sum - threshold``, or 1 where the sum reaches the threshold. With d scores
+    of size ``unit`` behind, a class has entry d + 1 of the table of the class found, or the last.
+    """
+
+    units: Units
+    tables: tuple[tuple[int, ...], ...]
+    unit: float
+    by_outputs: bool
+
+
+Decision = Table | LargestScore | FirstOn | Numbers | Entries
 
 
 @dataclass(frozen=True)
@@ -141,6 +155,11 @@ class Plan:
     def n_numbers(self) -> int:
         """How many numbers the function gives, 0 for one that gives a class."""
         return len(self.decision.shift) if isinstance(self.decision, Numbers) else 0
+
+    @property
+    def n_weights(self) -> int:
+        """How many weights of classes the function gives, 0 for one that gives none."""
+        return len(self.decision.tables) if isinstance(self.decision, Entries) else 0
 
     def with_stage(self, place: int, units: Units) -> Plan:
         """The plan with other units at one of its stages."""

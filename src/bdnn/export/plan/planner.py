@@ -23,6 +23,7 @@ from bdnn.export.plan.levels import Level, fit_level, most_levels
 from bdnn.export.plan.plan import (
     BIT,
     Decision,
+    Entries,
     FirstOn,
     LargestScore,
     Numbers,
@@ -33,7 +34,7 @@ from bdnn.export.plan.plan import (
     prune,
     reach,
 )
-from bdnn.model import TargetScaler
+from bdnn.model import Calibration, TargetScaler
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
@@ -47,12 +48,19 @@ _MOST_PAIRS = 10**6
 
 
 def make_plan(
-    network: Network, scaler: Encoder, inputs: InputFormat, targets: TargetScaler | None = None
+    network: Network,
+    scaler: Encoder,
+    inputs: InputFormat,
+    targets: TargetScaler | None = None,
+    calibration: Calibration | None = None,
 ) -> Plan:
-    """Decide how an exported function computes what a network of steps computes."""
+    """Decide how an exported function computes what a network of steps computes.
+
+    With a calibration it gives the weights of all classes beside the class.
+    """
     shape = network.architecture
     levels, ranges, unit = _levels(network, scaler, inputs)
-    n_direct = _table_place(shape) if targets is None else shape.n_layers
+    n_direct = _table_place(shape) if targets is None and not calibration else shape.n_layers
     layers = []
     for k in range(min(n_direct, len(shape.hidden))):
         W, t = network.weights[k], network.step_thresholds[k]
@@ -66,6 +74,9 @@ def make_plan(
     if targets is not None:
         shift, factor = (tuple(part.tolist()) for part in (targets.shift, targets.factor))
         decision = Numbers(_real_units(W, t), shift, factor)
+    elif calibration is not None:
+        bits = BIT * shape.hidden[-1] if shape.hidden else ranges
+        decision = _entries(network, calibration, bits, 1.0 if shape.hidden else unit)
     elif n_direct < shape.n_layers:
         decision = _table(network, n_direct)
     elif shape.hidden:
@@ -218,11 +229,47 @@ def _integer_outputs(
         return None if limit is None else Units(difference, (limit,))
     if not _order_is_kept(weights, t, ranges, unit):
         return None
+    return LargestScore(_ranked(weights, t, unit))
+
+
+def _entries(
+    network: Network, calibration: Calibration, ranges: Ranges, unit: float | None
+) -> Entries:
+    """Count leads in integers where Python's scores are exact, else compute as Python does.
+
+    Ranks of rests below a common factor tell on which side of a whole number of units a lead lies.
+    """
+    W, t = network.weights[-1], network.output_thresholds
+    by_outputs = network.architecture.ties == "first"
+    real = Entries(_real_units(W, t), calibration.tables, calibration.unit, by_outputs)
+    if unit is None or not (np.rint(W) == W).all():
+        return real
+    weights = W.astype(np.int64)
+    whole = [whole_limit(value, unit) for value in t]
+    if by_outputs:
+        return replace(real, units=Units(weights, tuple(whole)))
+    if calibration.unit < unit or not _is_exact(weights, t, ranges, unit):
+        return real
+    units = _ranked(weights, t, unit)
+    return replace(real, units=units, unit=units.factor * calibration.unit / unit)
+
+
+def _is_exact(weights: Integers, t: FloatArray, ranges: Ranges, unit: float) -> bool:
+    """Whether no score and no difference of two of them is rounded."""
+    low, high = reach(weights, ranges)
+    sums = max(int(np.abs(low).max()), int(np.abs(high).max())) * Fraction(unit)
+    finest = max(Fraction(value).denominator for value in (unit, *t.tolist()))
+    return 2 * finest * (sums + max(abs(Fraction(value)) for value in t.tolist())) < _EXACT
+
+
+def _ranked(weights: Integers, t: FloatArray, unit: float) -> Units:
+    """Units whose integers keep the order of sum minus threshold."""
+    whole = [whole_limit(value, unit) for value in t]
     rests = _rests(t, unit)
     order = sorted(set(rests))
     factor = 1 << (len(order) - 1).bit_length()  # a power of two, which needs no product
     offsets = (factor * up - order.index(rest) for up, rest in zip(whole, rests, strict=True))
-    return LargestScore(Units(weights, tuple(offsets), factor))
+    return Units(weights, tuple(offsets), factor)
 
 
 def whole_limit(value: float, unit: float) -> int:
