@@ -33,7 +33,7 @@ RADII = {
     "sonar": 0.1,
     "wine": 0.05,
 }
-# Clean and worst case of GROOT (depth 4) and of FPRDT, as measured elsewhere on these folds.
+# Worst case of GROOT (depth 4) and of FPRDT, as measured elsewhere on these folds.
 KNOWN = {
     "banknote-authentication": (58.6, 65.0),
     "breast-cancer": (85.5, 87.6),

@@ -79,7 +79,8 @@ class BinReach:
     def told_apart(self, W: FloatArray) -> tuple[FloatArray, NDArray[np.intp]]:
         """Parts of sums without those of bins that add what the bin before adds; their places."""
         parts = self.parts(W)
-        is_new = np.append(True, (parts[1:] != parts[:-1]).any(axis=1))
+        is_new = np.ones(len(parts), dtype=bool)
+        is_new[1:] = (parts[1:] != parts[:-1]).any(axis=1)
         return parts[is_new], np.flatnonzero(is_new)
 
     def parts(self, W: FloatArray) -> FloatArray:
