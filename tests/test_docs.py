@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+FIRST = ("README.md", "first_steps.py", "certify.py", "export_c.py", "monotone.py", "regression.py")
 
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -55,7 +56,7 @@ def strict_warnings():
 
 def by_length(page):
     """What newcomers read first is run by the quick tests, all else by the long ones."""
-    is_first = page.name == "README.md" or page.parent.name in ("tutorials", "contributing")
+    is_first = page.name in FIRST or page.parent.name in ("tutorials", "contributing")
     return pytest.param(page, id=name(page), marks=[] if is_first else [pytest.mark.long])
 
 
@@ -82,7 +83,7 @@ def test_links_resolve(page):
             assert anchor in anchors(target), f"{name(page)} links to {link}"
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=name)
+@pytest.mark.parametrize("example", [by_length(example) for example in EXAMPLES])
 def test_examples_run(example, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     with strict_warnings():

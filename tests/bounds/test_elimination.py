@@ -56,7 +56,7 @@ def some_network_is_right(units, wanted, n_units, threshold):
 
 
 @pytest.mark.parametrize("n_units", [1, 2, 3])
-@pytest.mark.parametrize("seed", [*range(10), *long(*range(10, 25))])
+@pytest.mark.parametrize("seed", [*range(5), *long(*range(5, 25))])
 def test_errors_are_certain_where_enumeration_finds_no_network(seed, n_units):
     table, wanted = table_of(seed, n_inputs=7 + 2 * n_units)
     units = all_units(table)
@@ -76,7 +76,7 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("seed", range(20, 50))
+@pytest.mark.parametrize("seed", [*range(20, 26), *long(*range(26, 50))])
 def test_no_setting_proves_what_is_not_true(seed, options, monkeypatch):
     for name, value in options.items():
         monkeypatch.setattr(unit_elimination, name, value)
@@ -166,7 +166,7 @@ def test_a_rule_that_takes_too_long_is_not_called_refuted(monkeypatch):
     assert is_error_certain(table, np.array([False, True]), 2, 1, lambda: False) is False
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, *long(*range(2, 6))])
 def test_five_units_have_a_bound_only_where_no_network_is_right(seed):
     rng = np.random.default_rng(seed)
     X = np.unique(rng.integers(-2, 3, size=(14, 2)), axis=0).astype(float)

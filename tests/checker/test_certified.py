@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -26,12 +27,24 @@ def blobs(n_classes=2):
     return X, y
 
 
+BALL = Robust(0.12)
+
+
+@cache
+def fitted(n_classes, robust=BALL, **options):
+    return bdnn.BDNNClassifier(
+        hidden=(4,),
+        inputs=bdnn.Inputs(scale="minmax"),
+        random_state=0,
+        limits=Limits(seconds=3),
+        robust=robust,
+        **options,
+    ).fit(*blobs(n_classes))
+
+
 def saved(tmp_path, n_classes=2, **options):
     X, y = blobs(n_classes)
-    options = {"robust": Robust(0.12), "limits": Limits(seconds=3), **options}
-    model = bdnn.BDNNClassifier(
-        hidden=(4,), inputs=bdnn.Inputs(scale="minmax"), random_state=0, **options
-    ).fit(X, y)
+    model = fitted(n_classes, **options)
     path = tmp_path / "model.json"
     model.save(path)
     return model, path, samples_of(read_model(path), X, y, None)

@@ -16,9 +16,8 @@ from bdnn.bounds.half_spaces import HalfSpaces
 from bdnn.bounds.listed.units import ListedUnits
 from bdnn.bounds.one_plane import OnePlane
 from bdnn.checker.claims import Deadline, OutOfTimeError
-from bdnn.checker.conflicts import hulls_meet
-from bdnn.checker.covering import tree_bound
-from bdnn.checker.proofs import NoProofError, proven_bound
+from bdnn.checker.conflicts import hulls_meet, tree_bound
+from bdnn.checker.report import NoProofError, proven_bound
 from tests.bounds.cases import best, make
 from tests.checker.test_evaluation import masses_of, tiny_model
 from tests.oracle import smallest_loss

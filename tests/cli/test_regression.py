@@ -121,10 +121,9 @@ def test_the_price_of_boston_is_a_target(tmp_path):
         (TABLE, ("--class-weight", "balanced"), ("--class-weight is for classifiers",)),
         (TABLE, ("--activation", "tanh"), ("activation must be",)),
         (TABLE, ("--radius", "0.1"), ("certified", "about classes")),
-        (TABLE, ("--method", "local_search"), ("does not take numbers",)),
         (TABLE, ("--method", "descent", "--nodes", "9"), ("limits: nodes", "one program")),
         (TABLE, ("--set", "ridge=much"), ("ridge must be",)),
-        (TABLE, ("--set", "epochs=2"), ("--set epochs is for no method",)),
+        (TABLE, ("--set", "epochs=2"), ("--set epochs is for --method data_splitting",)),
         (TABLE, ("--smallest",), ("--smallest is for classifiers",)),
     ],
 )

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.combinations.reasons import OPEN, REASONS, Reason, reason_of
+from tests.combinations.reasons import REASONS, Reason, reason_of
 from tests.combinations.values import VALUES, pairs
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "combinations.md"
@@ -39,25 +39,13 @@ def _lines() -> Iterator[str]:
         names = [value.name for value in VALUES if value.dimension == dimension]
         yield f"| {dimension} | {', '.join(f'`{name}`' for name in names)} |"
     total = sum(1 for _ in pairs())
-    meaningless = _count(REASONS)
-    missing = _count(OPEN)
-    works = total - meaningless.total() - missing.total()
+    refused = Counter((a.dimension, b.dimension) for a, b in pairs() if reason_of(a, b))
+    works = total - refused.total()
     yield ""
     share = f"{100 * works / total:.1f} %"
-    counts = f"Of {total} pairs {works} work ({share}), {meaningless.total()} mean nothing"
-    yield counts + (f", and {missing.total()} are not done yet." if missing else ".")
+    yield f"Of {total} pairs {works} work ({share}), {refused.total()} mean nothing."
     yield from ("", "## What means nothing", "", "| | with | reason |", "|---|---|---|")
     yield from map(_row, REASONS)
-    if OPEN:
-        yield from (
-            "",
-            "## What is not done yet",
-            "",
-            "It means something, and is refused in one sentence.",
-            "",
-        )
-        yield from ("| | with | what is missing |", "|---|---|---|")
-        yield from map(_row, OPEN)
     yield from (
         "",
         "## Pairs of dimensions",
@@ -67,7 +55,6 @@ def _lines() -> Iterator[str]:
     )
     yield f"| | {' | '.join(dimensions[1:])} |"
     yield "|---" * len(dimensions) + "|"
-    refused = meaningless + missing
     sizes = Counter(value.dimension for value in VALUES)
     for i, a in enumerate(dimensions[:-1]):
         cells = [""] * i
@@ -76,16 +63,6 @@ def _lines() -> Iterator[str]:
             done = of - refused[a, b]
             cells.append("all" if done == of else f"{done} of {of}")
         yield f"| {a} | {' | '.join(cells)} |"
-
-
-def _count(reasons: list[Reason]) -> Counter[tuple[str, str]]:
-    """Pairs that the reasons speak of, by their dimensions."""
-    others = [] if reasons is REASONS else REASONS
-    return Counter(
-        (a.dimension, b.dimension)
-        for a, b in pairs()
-        if reason_of(a, b, reasons) and not reason_of(a, b, others)
-    )
 
 
 def _row(reason: Reason) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from bdnn.training.base import METHODS
 from tests.combinations.values import Value
 
 _Beginnings = tuple[str, ...]
@@ -60,20 +59,8 @@ REASONS: list[Reason] = [
 ]
 
 
-def _lacking(family: str) -> _Beginnings:
-    """Methods that do not say that they take a family of losses."""
-    return tuple(f"method {name}" for name, kind in METHODS.items() if family not in kind.handles)
-
-
-# What means something and is refused all the same.
-OPEN: list[Reason] = [
-    Reason(("robust certified",), _lacking("guarantees"), "written for the samples, not for balls"),
-    Reason(_NUMBERS, _lacking("numbers"), "written for outputs that are on or off"),
-]
-
-
-def reason_of(a: Value, b: Value, reasons: list[Reason] = REASONS) -> Reason | None:
+def reason_of(a: Value, b: Value) -> Reason | None:
     """Why two values mean nothing together; None where they do mean something."""
     if a.is_default or b.is_default:
         return None
-    return next((reason for reason in reasons if reason.speaks_of(a, b)), None)
+    return next((reason for reason in REASONS if reason.speaks_of(a, b)), None)

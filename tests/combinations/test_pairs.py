@@ -7,7 +7,7 @@ import pytest
 from bdnn.errors import BDNNError
 from tests.combinations.outcome import contradictions, run
 from tests.combinations.page import PAGE, page
-from tests.combinations.reasons import OPEN, REASONS, reason_of
+from tests.combinations.reasons import REASONS, reason_of
 from tests.combinations.values import VALUES, pairs
 from tests.sentences import assert_one_sentence
 
@@ -19,9 +19,8 @@ SECONDS = 0.2
 # A pair with a default value is the other value alone.
 ALONE = [(value,) for value in VALUES if not value.is_default]
 PAIRS = [(a, b) for a, b in pairs() if not a.is_default and not b.is_default]
-WORKING = [pair for pair in PAIRS if not reason_of(*pair, [*REASONS, *OPEN])]
+WORKING = [pair for pair in PAIRS if not reason_of(*pair)]
 REFUSED = [pair for pair in PAIRS if reason_of(*pair)]
-LATER = [pair for pair in PAIRS if reason_of(*pair, OPEN) and not reason_of(*pair)]
 # What both can do; held-out rows may make another loss of each.
 METHODS = [value for value in VALUES if str(value) in ("method auto", "method exact")]
 COMPARED = [
@@ -67,14 +66,8 @@ def test_what_means_nothing_is_refused(values):
     assert_one_sentence(BDNNError(outcome.text))
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("values", LATER, ids=name)
-def test_what_is_not_done_does_not_work(values):
-    assert run(*values, seconds=SECONDS).kind != "works", "take it off the list of what is open"
-
-
 def test_every_reason_is_needed():
-    for reason in (*REASONS, *OPEN):
+    for reason in REASONS:
         assert any(reason.speaks_of(*pair) for pair in PAIRS), reason
 
 

@@ -1,6 +1,7 @@
 """The paper's heuristics under constraints: what they return keeps every rule, also with radii."""
 
 import warnings
+from itertools import product
 
 import numpy as np
 import pytest
@@ -26,6 +27,7 @@ from bdnn.training.limits import Budget
 from bdnn.training.run import Run
 from tests.constraints.asking import constrain
 from tests.constraints.demands import constrained
+from tests.grids import in_turn
 from tests.problems import random_problem
 from tests.strategies import architectures, problems_with_networks
 from tests.training.test_robust import survives
@@ -96,9 +98,8 @@ def optima():
     return {name: fit("exact", **options).result_ for name, (options, _) in DEMANDS.items()}
 
 
-@pytest.mark.parametrize("name", DEMANDS)
-@pytest.mark.parametrize("method", METHODS)
-def test_demands_are_kept_and_no_loss_is_below_the_optimum(method, name, optima):
+@pytest.mark.parametrize(("name", "method"), in_turn(DEMANDS, METHODS))
+def test_demands_are_kept_and_no_loss_is_below_the_optimum(name, method, optima):
     options, is_kept = DEMANDS[name]
     model = fit(METHODS[method], **options)
     assert is_kept(model.network_, model.predict(X))
@@ -136,9 +137,13 @@ def test_shapes_and_prices(method, options):
         assert sum((W != 0).any(axis=0).sum() for W in found.network_.weights[1:]) <= 3
 
 
-@pytest.mark.parametrize("norm", ["linf", "l1", "l2"])
-@pytest.mark.parametrize("weights", ["ternary", "continuous"])
-@pytest.mark.parametrize("method", ["local search", "data splitting of the paper", "auto", "exact"])
+@pytest.mark.parametrize(
+    ("method", "weights", "norm"),
+    in_turn(
+        ["local search", "data splitting of the paper", "auto", "exact"],
+        product(["ternary", "continuous"], ["linf", "l1", "l2"]),
+    ),
+)
 def test_radii_and_sparsity_together(method, weights, norm):
     model = fit(
         METHODS.get(method, method),

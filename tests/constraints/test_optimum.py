@@ -294,9 +294,10 @@ CASES = {
 }
 
 
-# CP-SAT solves all of them, the others every second one each, HiGHS and SCIP different ones.
+# CP-SAT solves all of them, the others every second one each, HiGHS and SCIP different ones; in the
+# quick run solvers take turns.
 PAIRS = [
-    (case, solver)
+    pytest.param(case, solver, marks=pytest.mark.long if (i - j) % 4 else ())
     for i, case in enumerate(CASES)
     for j, solver in enumerate(available_solvers())
     if solver == "cpsat" or (i + j) % 2 == 0

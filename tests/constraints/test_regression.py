@@ -14,6 +14,7 @@ from bdnn.solvers.registry import available_solvers
 from bdnn.training import Auto, Descent, Exact
 from bdnn.training.limits import Budget
 from tests.constraints.asking import constrain
+from tests.grids import in_turn
 from tests.oracle import smallest_regression_loss
 from tests.problems import regression_problem
 from tests.sentences import assert_one_sentence
@@ -98,8 +99,7 @@ def asked(seed, demands, **options):
     return constrain(regression_problem(seed, **options), **demands)
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "solver"), in_turn(CASES, SOLVERS))
 def test_the_optimum_is_the_enumerated_one(case, solver):
     demands, keeps = CASES[case]
     problem = asked(0, demands, n_samples=6)
@@ -173,9 +173,10 @@ def test_a_search_keeps_rules_and_a_solver_proves_its_network(case):
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"kind": "absolute"}, {"activation": "ternary", "thresholds": "layer"}], ids=str
+    ("case", "options"),
+    in_turn(CASES, [{}, {"kind": "absolute"}, {"activation": "ternary", "thresholds": "layer"}]),
+    ids=str,
 )
-@pytest.mark.parametrize("case", CASES)
 def test_the_search_keeps_rules(case, options):
     problem = asked(1, CASES[case][0], n_samples=9, **options)
     network, result = Descent(patience=1.0).train(problem, budget=BUDGET)

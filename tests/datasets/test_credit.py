@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bdnn import datasets
-from bdnn.datasets import credit
+from bdnn.datasets import registry
 from bdnn.errors import DataError
 
 FILENAME = "default-of-credit-card-clients.csv.gz"
@@ -18,8 +18,8 @@ def values(monkeypatch):
     rng = np.random.default_rng(0)
     table = rng.integers(-2, 100000, size=(ROWS, 24))
     table[:, -1] = rng.integers(0, 2, size=ROWS)
-    monkeypatch.setattr(credit, "_SHAPE", (ROWS, 24))
-    monkeypatch.setattr(credit, "_CHECKSUM", credit._checksum(table.astype(float)))
+    monkeypatch.setattr(registry, "_SHAPE", (ROWS, 24))
+    monkeypatch.setattr(registry, "_CHECKSUM", registry._checksum(table.astype(float)))
     monkeypatch.delenv("BDNN_DATA", raising=False)
     return table
 
@@ -35,7 +35,7 @@ def write_authors_format(path, table):
 def write_uci_format(path, table):
     """Two lines of names and a client's number, as the UCI sheet has them."""
     places = ["", *(f"X{j}" for j in range(1, 24)), "Y"]
-    names = ["ID", *(name.upper() for name in credit._FEATURES), "default payment next month"]
+    names = ["ID", *(name.upper() for name in registry._FEATURES), "default payment next month"]
     numbered = np.column_stack([np.arange(1, len(table) + 1), table])
     path.write_text("\n".join([",".join(places), ",".join(names), *lines(numbered, ",")]))
 

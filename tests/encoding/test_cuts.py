@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.encoding import Bit, Column, Encoder
-from bdnn.encoding.cuts import find_cuts, place_cuts
+from bdnn.encoding.learning import find_cuts, place_cuts
 
 NUMBERS = st.floats(-1e100, 1e100) | st.integers(-50, 50).map(float)
 

@@ -98,10 +98,6 @@ def test_settings_survive_the_model_file(data, tmp_path):
     ("options", "sentence"),
     [
         ({"robust": Robust()}, "robust needs a radius"),
-        (
-            {"robust": Robust(0.1), "method": "local_search"},
-            "does not take guarantees .*: use method 'auto' or 'descent' or 'exact'",
-        ),
         ({"robust": Robust(0.1), "hidden": (), "method": "exact"}, "no program: use method 'auto'"),
         ({"robust": Robust(0.1), "ties": "first", "method": "exact"}, "ties='first'"),
         (

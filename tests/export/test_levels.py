@@ -18,7 +18,7 @@ from bdnn.export.c.compiler import run_compiled
 from bdnn.export.onnx import differences, to_onnx
 from bdnn.export.rules import to_rules
 from bdnn.model_file import ModelRecord, write_model
-from bdnn.model_file.content import checksum
+from bdnn.model_file.data import checksum
 from bdnn.model_file.read import loads
 from bdnn.model_file.write import dumps
 from tests.export.models import any_format, level_model, make_model

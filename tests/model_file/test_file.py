@@ -17,7 +17,7 @@ from bdnn import limits
 from bdnn.errors import ModelError, ModelFileError
 from bdnn.model import Model
 from bdnn.model_file import ModelRecord, read_model, write_model
-from bdnn.model_file.content import checksum
+from bdnn.model_file.data import checksum
 from bdnn.model_file.read import loads
 from bdnn.model_file.write import dumps
 from bdnn.network.architecture import Architecture

@@ -42,7 +42,7 @@ def case(rule, weights, thresholds, hidden, seed=4):
 
 
 def table():
-    """Values x weights x thresholds x depth; every solver meets a third of them."""
+    """Values x weights x thresholds x depth; a third for each solver, quick a ninth."""
     grid = [
         (rule, weights, thresholds, hidden)
         for rule, weights, thresholds, hidden in product(
@@ -56,7 +56,12 @@ def table():
             if (number + place) % 3 == 0 and not (solver == "cpsat" and "continuous" in options):
                 rule, *rest = options
                 name = getattr(rule, "name", rule)
-                yield pytest.param(solver, *options, id="-".join(map(str, [solver, name, *rest])))
+                yield pytest.param(
+                    solver,
+                    *options,
+                    marks=pytest.mark.long if (number + place) % 9 else (),
+                    id="-".join(map(str, [solver, name, *rest])),
+                )
 
 
 @pytest.mark.parametrize(("solver", "rule", "weights", "thresholds", "hidden"), list(table()))

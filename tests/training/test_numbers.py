@@ -10,6 +10,7 @@ import pytest
 from bdnn.bounds.states import Levels
 from bdnn.clock import Slot
 from bdnn.errors import ModelError
+from bdnn.network.architecture import Architecture
 from bdnn.problem.create import regression
 from bdnn.selection.smoothing import smoothed
 from bdnn.training import Descent, get_method
@@ -159,7 +160,12 @@ def test_units_of_other_values_are_trained(activation, kind):
     assert result.loss < problem.value(problem.constant_network())
 
 
-def test_methods_for_classes_are_refused_by_name():
-    words = "does not take numbers as targets: use method 'auto' or 'descent' or 'exact'"
-    with pytest.raises(ModelError, match=words):
-        get_method("data_splitting").train(regression_problem(0))
+@pytest.mark.parametrize("name", ["gradients", "local_search", "data_splitting"])
+@pytest.mark.parametrize("kind", ["squared", "absolute"])
+def test_methods_for_classes_learn_numbers(name, kind):
+    X = np.random.default_rng(0).integers(-3, 4, (20, 2)).astype(float)
+    shape = Architecture.create(2, 1, hidden=(3,), output="identity", weights="ternary")
+    problem = regression(shape, X, 0.5 * X.sum(axis=1, keepdims=True), kind=kind)
+    network, result = get_method(name).train(problem, budget=Budget(seconds=5))
+    assert result.bound <= result.loss == float(problem.value(network))
+    assert result.loss < problem.value(problem.constant_network())

@@ -8,6 +8,7 @@ from bdnn.errors import UnsupportedFeatureError
 from bdnn.solvers.registry import available_solvers
 from bdnn.training import Auto, Exact
 from bdnn.training.limits import Budget
+from tests.grids import in_turn
 from tests.oracle import smallest_regression_loss
 from tests.problems import regression_problem
 
@@ -50,9 +51,8 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("case", CASES)
-def test_the_optimum_is_the_enumerated_one(solver, case):
+@pytest.mark.parametrize(("case", "solver"), in_turn(CASES, SOLVERS))
+def test_the_optimum_is_the_enumerated_one(case, solver):
     problem = regression_problem(1, **CASES[case])
     wanted = smallest_regression_loss(problem)
     network, result = Exact().train(problem, budget=BUDGET, solver=solver)

@@ -19,6 +19,7 @@ from bdnn.network.network import Network
 from bdnn.training import Budget, DataSplitting, Exact, LocalSearch
 from bdnn.training.paper.clusters import Sampler
 from bdnn.training.robust import settled
+from tests.grids import in_turn
 from tests.problems import random_problem, weighted, xor
 from tests.sentences import assert_one_sentence
 from tests.strategies import architectures, problems_with_networks
@@ -61,17 +62,18 @@ def check(problem, network, result, radius, norm) -> None:
     assert result.loss == problem.value(network) >= result.bound
 
 
-@pytest.mark.parametrize("name", METHODS)
-@pytest.mark.parametrize("norm", ["linf", "l1"])
+SHAPES = [
+    ("ternary", "neuron", (3,)),
+    ("continuous", "neuron", (2,)),
+    ("binary", "layer", (3,)),
+    ("int:2", "zero", (2, 2)),
+    ("ternary", "neuron", ()),
+]
+
+
 @pytest.mark.parametrize(
-    ("weights", "thresholds", "hidden"),
-    [
-        ("ternary", "neuron", (3,)),
-        ("continuous", "neuron", (2,)),
-        ("binary", "layer", (3,)),
-        ("int:2", "zero", (2, 2)),
-        ("ternary", "neuron", ()),
-    ],
+    ("name", "norm", "weights", "thresholds", "hidden"),
+    in_turn(product(METHODS, ["linf", "l1"]), SHAPES),
 )
 def test_what_is_promised_holds(name, norm, weights, thresholds, hidden):
     problem = random_problem(

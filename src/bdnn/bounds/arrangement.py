@@ -101,25 +101,15 @@ class Cell(NamedTuple):
 
 
 def best_cell(
-    vectors: Vectors, tried: BoolArray, left: BoolArray, floor: int, slot: Slot
+    vectors: Vectors,  # in two dimensions at least
+    tried: BoolArray,  # planes in one of which the cell has a facet
+    left: BoolArray,  # planes in one of which all of its facets are, these among them
+    floor: int,
+    slot: Slot,
 ) -> Cell | None:
     """Find the best cell that is worth more than ``floor``.
 
-    Parameters
-    ----------
-    vectors : Vectors
-        In two dimensions at least.
-    tried : array of bool
-        Planes in one of which the cell has a facet.
-    left : array of bool
-        Planes in one of which all of its facets are, these among them.
-    floor : int
-    slot : Slot
-
-    Raises
-    ------
-    OutOfReachError
-        If there is not enough time, or numbers become too large.
+    Raises OutOfReachError if there is not enough time, or numbers become too large.
     """
     n_dimensions = vectors.rows.shape[1]
     if not len(vectors.gains):

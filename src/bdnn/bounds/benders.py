@@ -6,7 +6,7 @@ under complement), so the smallest loss of a network with d hidden units is
     what is irreducible + 2 min sum_i |weight_i1 - weight_i0| [output 1 is wrong at input i].
 
 Output 1 is one of few threshold functions of the units (:mod:`bdnn.bounds.rules`). For each the
-master problem (:mod:`bdnn.bounds.master`) decides where units have to be on and off, and a unit
+master problem (:mod:`bdnn.bounds.covering`) decides where units have to be on and off, and a unit
 that cannot do it yields conflicts: small sets of inputs with meeting convex hulls
 (:mod:`bdnn.bounds.separation`), which become cuts for every unit and every function (Codato and
 Fischetti, 2006, for a single half-space). The least master value over the functions bounds the loss
@@ -33,9 +33,8 @@ import numpy as np
 
 from bdnn.bounds.argument import Upper
 from bdnn.bounds.certificate import Proof, certificate
-from bdnn.bounds.covering import Tree, find_tree
+from bdnn.bounds.covering import Master, Tree, find_tree
 from bdnn.bounds.lattice import Mistakes, gains_of, lift, mistakes_of
-from bdnn.bounds.master import Master
 from bdnn.bounds.rules import Rule, output_rules
 from bdnn.bounds.separation import Conflict, HalfSpace, MeetingHulls, Separator
 from bdnn.clock import Slot
@@ -66,19 +65,11 @@ _UNSAFE, _ONE = 1e-6, Fraction(1)
 
 @dataclass(frozen=True)
 class ConflictArgument:
-    """What arguments by certified conflicts share.
-
-    Parameters
-    ----------
-    seed : int
-    threads : int
-        Threads of the solver.
-    offer : callable, optional
-        Called with a network that attains the bound, if there is one with the weights asked for.
-    """
+    """What arguments by certified conflicts share."""
 
     seed: int = 0
-    threads: int = 1
+    threads: int = 1  # threads of the solver
+    # Called with a network that attains the bound, if there is one with the weights asked for.
     offer: Callable[[Network], object] | None = None
 
     def _attain(self, shape: Architecture, attained: Attained | None) -> None:

@@ -73,21 +73,14 @@ def mistakes_of(gains: Integers) -> Mistakes:
     return Mistakes(inputs, gains[inputs] > 0, np.abs(gains[inputs]))
 
 
-def lift(value: float, step: Fraction, base: Fraction = Fraction(0)) -> Fraction | None:
+def lift(
+    value: float,  # a finite bound on numbers that differ from ``base`` by multiples of ``step``
+    step: Fraction,  # 0 where nothing is known of the numbers
+    base: Fraction = Fraction(0),
+) -> Fraction | None:
     """Raise a solver's bound to the next value that can be.
 
-    Parameters
-    ----------
-    value : float
-        A finite bound on numbers that differ from ``base`` by multiples of ``step``.
-    step : Fraction
-        0 where nothing is known of the numbers.
-    base : Fraction
-
-    Returns
-    -------
-    Fraction or None
-        None where the solver's tolerance is more than a hundredth of the step.
+    Returns None where the solver's tolerance is more than a hundredth of the step.
     """
     exact = Fraction(value)
     rounding = _ROUNDING * max(Fraction(1), abs(exact) / 1000)
@@ -96,17 +89,14 @@ def lift(value: float, step: Fraction, base: Fraction = Fraction(0)) -> Fraction
     return base + step * math.ceil((exact - rounding - base) / step)
 
 
-def solver_bound(problem: Problem[Any], value: float, origin: str, *, margin: float = 0.0) -> Bound:
-    """Make a record of a bound on the objective, with what floats take for granted.
-
-    Parameters
-    ----------
-    problem : Problem
-    value : float
-    origin : str
-    margin : float
-        What inactive units keep in the solver's program.
-    """
+def solver_bound(
+    problem: Problem[Any],
+    value: float,
+    origin: str,
+    *,
+    margin: float = 0.0,  # what inactive units keep in the solver's program
+) -> Bound:
+    """Make a record of a bound on the objective, with what floats take for granted."""
     least = problem.irreducible.value
     step = Fraction(0) if problem.has_price else problem.loss.step
     lifted = lift(value, step, least)

@@ -65,14 +65,9 @@ class Plane(NamedTuple):
 
 @dataclass(frozen=True)
 class OnePlane:
-    """All half-spaces for every output.
+    """All half-spaces for every output."""
 
-    Parameters
-    ----------
-    offer : callable, optional
-        Called with a network that attains the bound, if there is one with the weights asked for.
-    """
-
+    # Called with a network that attains the bound, if there is one with the weights asked for.
     offer: Callable[[Network], object] | None = None
 
     def applies(self, problem: Problem[Any]) -> bool:
@@ -165,17 +160,13 @@ def same_order(on: IntegerArray, off: IntegerArray) -> Integers | None:
     return np.array([x * p - y * q for x, y in zip(a, b, strict=True)], dtype=np.int64)
 
 
-def best_plane(points: Indices, gains: Integers, slot: Slot) -> Plane | None:
-    """Find the half-space of least cost, None if that is out of reach.
-
-    Parameters
-    ----------
-    points : integers of shape (n_inputs, n_dimensions)
-        See :func:`lattice_points`.
-    gains : integers of shape (n_inputs,)
-        What it is worth to be on; their sizes add up to less than ``2**61``.
-    slot : Slot
-    """
+def best_plane(
+    points: Indices,  # (n_inputs, n_dimensions): see :func:`lattice_points`
+    # (n_inputs,): what it is worth to be on; their sizes add up to less than ``2**61``.
+    gains: Integers,
+    slot: Slot,
+) -> Plane | None:
+    """Find the half-space of least cost, None if that is out of reach."""
     counts = gains != 0
     vectors = Vectors.merge(np.insert(points[counts], 0, 1, axis=1), gains[counts])
     on, off = vectors.gains > 0, vectors.gains < 0

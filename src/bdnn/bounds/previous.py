@@ -37,21 +37,11 @@ _EARLIER = " on earlier samples"
 
 @dataclass(frozen=True, eq=False)
 class PreviousFit:
-    """What training on earlier samples has shown.
+    """What training on earlier samples has shown."""
 
-    Parameters
-    ----------
-    problem : Problem[OutputLoss]
-        Of the earlier samples.
-    network : Network
-        Its best network.
-    bound : Bound
-        What was proven of it, in the units of the user's weights.
-    """
-
-    problem: Problem[OutputLoss]
-    network: Network
-    bound: Bound
+    problem: Problem[OutputLoss]  # of the earlier samples
+    network: Network  # its best network
+    bound: Bound  # what was proven of it, in the units of the user's weights
 
     def applies(self, problem: Problem[Any]) -> bool:
         """Tell whether the same kind of networks is asked for the same kind of loss."""

@@ -25,18 +25,11 @@ LARGEST_WEIGHT = 3
 
 @dataclass(frozen=True)
 class Rule:
-    """A monotone threshold function: 1 iff ``sum(weights of the units that are on) >= threshold``.
-
-    Parameters
-    ----------
-    weights : tuple of int
-    threshold : int
-    implicants, implicates : tuples of sets of units
-        Smallest sets whose units on make the function 1, and whose units off make it 0.
-    """
+    """A monotone threshold function: 1 iff the weights of the units that are on reach it."""
 
     weights: tuple[int, ...]
     threshold: int
+    # Smallest sets whose units on make the function 1, and whose units off make it 0.
     implicants: tuple[Units, ...]
     implicates: tuple[Units, ...]
 

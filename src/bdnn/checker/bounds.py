@@ -30,17 +30,10 @@ _MOST_CELLS = 2_000_000
 
 @dataclass(frozen=True)
 class Masses:
-    """Weight of every class on every distinct input.
-
-    Attributes
-    ----------
-    points : list of bytes
-    of : list of tuples of int
-        One weight per class for every point, as whole multiples of the unit.
-    unit : Fraction
-    """
+    """Weight of every class on every distinct input."""
 
     points: list[Point]
+    # One weight per class for every point, as whole multiples of the unit.
     of: list[tuple[int, ...]]
     unit: Fraction
 

@@ -72,15 +72,12 @@ class OutOfTimeError(Exception):
 
 
 class Deadline:
-    """A moment after which no check goes on.
+    """A moment after which no check goes on."""
 
-    Parameters
-    ----------
-    seconds : float
-        From now.
-    """
-
-    def __init__(self, seconds: float = math.inf) -> None:
+    def __init__(
+        self,
+        seconds: float = math.inf,  # from now
+    ) -> None:
         self.seconds = seconds
         self._end = time.monotonic() + seconds
 
@@ -93,10 +90,7 @@ class Deadline:
 def exact(value: Any) -> Fraction:
     """Read a number exactly: a JSON number, or a text such as ``"0.1"`` or ``"1/3"``.
 
-    Raises
-    ------
-    ValueError
-        If it is none, or one of more digits than anybody needs.
+    Raises ValueError if it is none, or one of more digits than anybody needs.
     """
     if type(value) in (int, float):
         return Fraction(value)
@@ -177,10 +171,7 @@ class Rows:
 def parse_rows(text: object) -> Rows:
     """Read row numbers.
 
-    Raises
-    ------
-    ValueError
-        If they are none, or not ascending.
+    Raises ValueError if they are none, or not ascending.
     """
     if not isinstance(text, str):
         raise ValueError("the rows are no text")

@@ -90,28 +90,15 @@ class Bit:
 
 @dataclass(frozen=True)
 class Encoder:
-    """From codes to inputs.
-
-    Attributes
-    ----------
-    columns : list of Column
-    numbers : list of Number
-    bits : list of Bit
-    step : float
-        Grid of the numbers, a power of two; 0 for numbers that are taken as they are.
-    header : bool
-        Whether the columns have names of their own.
-    unknown : {"none", "error"}
-    of_features : bool
-        Whether the file, an earlier one, describes its data by one column per text.
-    """
+    """From codes to inputs."""
 
     columns: list[Column]
     numbers: list[Number]
     bits: list[Bit]
-    step: float
-    header: bool = False
+    step: float  # grid of the numbers, a power of two; 0 for numbers that are taken as they are
+    header: bool = False  # whether the columns have names of their own
     unknown: str = "error"
+    # Whether the file, an earlier one, describes its data by one column per text.
     of_features: bool = False
 
     @property

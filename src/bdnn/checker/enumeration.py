@@ -33,10 +33,7 @@ class TooLargeError(Exception):
 def smallest_loss(model: CheckedModel, masses: Masses, deadline: Deadline) -> Fraction:
     """Smallest loss of all networks of a model's architecture.
 
-    Raises
-    ------
-    TooLargeError
-        With the reason, if that is out of reach.
+    Raises TooLargeError with the reason, if that is out of reach.
     """
     if any(layer.kind == "continuous" for layer in model.layers):
         raise TooLargeError("continuous weights cannot be enumerated")

@@ -33,47 +33,24 @@ _EXACT = 2.0**53
 
 @dataclass(frozen=True)
 class Answer:
-    """What a network says of one input.
+    """What a network says of one input."""
 
-    Attributes
-    ----------
-    outputs : tuple of int
-        0/1 outputs.
-    winner : int
-        Predicted class.
-    n_decisions, rounded : int
-        All decisions, and those that differ between exact and double arithmetic.
-    """
-
-    outputs: tuple[int, ...]
-    winner: int
-    n_decisions: int
+    outputs: tuple[int, ...]  # 0/1 outputs
+    winner: int  # predicted class
+    n_decisions: int  # all decisions, and those that differ between exact and double arithmetic
     rounded: int
 
 
 @dataclass
 class Evaluation:
-    """Answers of a network on many rows.
+    """Answers of a network on many rows."""
 
-    Attributes
-    ----------
-    points : list of bytes
-        Distinct scaled inputs.
-    numbers : list of int
-        Which of these every row has.
-    outputs : list of tuples of int
-        Of every point; equal ones are one object.
-    winner : list of int
-        Predicted class of every point.
-    n_decisions, rounded : int
-        As of an answer, for all points together.
-    """
-
-    points: list[Point] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
+    points: list[Point] = field(default_factory=list)  # distinct scaled inputs
+    numbers: list[int] = field(default_factory=list)  # which of these every row has
+    # Of every point; equal ones are one object.
     outputs: list[tuple[int, ...]] = field(default_factory=list)
-    winner: list[int] = field(default_factory=list)
-    n_decisions: int = 0
+    winner: list[int] = field(default_factory=list)  # predicted class of every point
+    n_decisions: int = 0  # as of an answer, for all points together
     rounded: int = 0
 
     @property

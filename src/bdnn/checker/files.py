@@ -120,10 +120,7 @@ def read_rows(stream: TextIO, delimiter: str) -> Iterator[tuple[int, list[str]]]
 def parse_json(data: bytes) -> Any:
     """Parse JSON whose numbers are finite doubles and whose keys are distinct.
 
-    Raises
-    ------
-    ValueError
-        Also for what is nested too deep, too long or would take too much memory.
+    Raises ValueError also for what is nested too deep, too long or would take too much memory.
     """
     text = data.decode()
     check_size(text, len(data))

@@ -115,14 +115,13 @@ class Guarantee:
         ]
         self._is_plain = self.encoder.is_plain and not any(jumps)
 
-    def holds(self, row: Row, label: int, proof: Any = None) -> bool:
-        """Tell whether every input in the ball is certainly put into a class.
-
-        Parameters
-        ----------
-        proof : nested list, optional
-            Halvings ``[feature, cut, left, right]`` of the box around the input.
-        """
+    def holds(
+        self,
+        row: Row,
+        label: int,
+        proof: Any = None,  # halvings ``[feature, cut, left, right]`` of the box around the input
+    ) -> bool:
+        """Tell whether every input in the ball is certainly put into a class."""
         if not self.ball.closed and not self.ball.radius:
             return True
         if not self._is_plain:

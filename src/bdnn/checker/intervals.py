@@ -41,17 +41,13 @@ class BoxNetwork:
         self._ties = model.ties
 
     def is_certain(
-        self, box: Box, unit: Fraction, label: int, bounds: SumBounds | None = None
+        self,
+        box: Box,  # inputs as multiples of ``unit``, one over a power of two
+        unit: Fraction,
+        label: int,
+        bounds: SumBounds | None = None,  # further bounds of sums of inputs
     ) -> bool:
-        """Tell whether the network certainly answers a class in a box.
-
-        Parameters
-        ----------
-        box : list of pairs of int
-            Inputs as multiples of ``unit``, one over a power of two.
-        bounds : callable, optional
-            Further bounds of sums of inputs.
-        """
+        """Tell whether the network certainly answers a class in a box."""
         if all(low == high for low, high in box):
             inputs = tuple(float(low * unit) for low, _ in box)
             return self._network.answer(inputs).winner == label

@@ -27,24 +27,13 @@ def require(holds: bool, why: str) -> None:
 
 @dataclass(frozen=True)
 class Known:
-    """What promises are checked with.
-
-    Attributes
-    ----------
-    model : CheckedModel
-    deadline : Deadline
-    samples : Samples or None
-        None where the training data were not given.
-    found : Evaluation or None
-        Answers on the samples.
-    why : str
-        What is told of claims about training data where there are none.
-    """
+    """What promises are checked with."""
 
     model: CheckedModel
     deadline: Deadline
-    samples: Samples | None = None
-    found: Evaluation | None = None
+    samples: Samples | None = None  # None where the training data were not given
+    found: Evaluation | None = None  # answers on the samples
+    # What is told of claims about training data where there are none.
     why: str = "cannot be checked on other data than it was trained on"
 
     def training(self) -> tuple[Samples, Evaluation]:

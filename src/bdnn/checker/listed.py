@@ -1,7 +1,7 @@
 """A bound by a list of all units: a tree over what units do, each case closed by multipliers.
 
 Two classes, one layer of units of integer weights, and an output that follows one of few rules
-(:mod:`bdnn.checker.rules`). Units of equal weight in the rule that are asked the same are a team. A
+(:mod:`bdnn.checker.units`). Units of equal weight in the rule that are asked the same are a team. A
 case asks teams to be on or off at some inputs. Let no network of the case cost more than a level,
 and let an input that is right need ``r`` units of some teams S to have the value it asks for. With
 multipliers y >= 0 of such rows, and ``e = 1`` where an input is given up at cost c,
@@ -22,11 +22,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from bdnn.checker.all_weights import all_sums, weight_values, whole_inputs
 from bdnn.checker.bounds import Masses
 from bdnn.checker.claims import Deadline, as_list, place, positive
 from bdnn.checker.model import CheckedModel
-from bdnn.checker.rules import Rule, Units, rules_of
+from bdnn.checker.units import Rule, Units, all_sums, rules_of, weight_values, whole_inputs
 
 _MOST_VECTORS, _MOST_INPUTS = 100_000, 2**16 - 1
 # Weight vectors times inputs.
@@ -64,10 +63,7 @@ def units_bound(
 ) -> Fraction:
     """What a tree over units proves of the loss of all networks.
 
-    Raises
-    ------
-    ValueError
-        If it proves nothing.
+    Raises ValueError if it proves nothing.
     """
     if len(model.classes) != 2 or len(model.hidden) > 1 or len(model.layers[0].values) > 2:
         raise ValueError("the network has another shape")

@@ -21,19 +21,11 @@ from bdnn.errors import ModelFileError
 
 @dataclass(frozen=True)
 class Classifier:
-    """All that decides a prediction.
-
-    Attributes
-    ----------
-    layers : list of Layer
-    ties : {"score", "first"}
-    encoder : Encoder
-        From codes of raw columns to inputs.
-    """
+    """All that decides a prediction."""
 
     layers: list[Layer]
     ties: str
-    encoder: Encoder
+    encoder: Encoder  # from codes of raw columns to inputs
 
     @property
     def n_features(self) -> int:
@@ -43,20 +35,11 @@ class Classifier:
 
 @dataclass(frozen=True)
 class CheckedModel(Classifier):
-    """What the checker needs of a model file.
-
-    Attributes
-    ----------
-    threshold_kind : str
-    classes : list
-    content : dict
-        The parts of the file, as the newest version has them.
-    checksum_holds : bool
-    """
+    """What the checker needs of a model file."""
 
     threshold_kind: str
     classes: list[Any]
-    content: dict[str, Any]
+    content: dict[str, Any]  # the parts of the file, as the newest version has them
     checksum_holds: bool
 
     @property

@@ -20,10 +20,10 @@ from fractions import Fraction
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from bdnn.checker.all_weights import whole_inputs
 from bdnn.checker.bounds import Masses
 from bdnn.checker.claims import Deadline
 from bdnn.checker.model import CheckedModel
+from bdnn.checker.units import whole_inputs
 
 # Vectors in all sweeps; some minutes.
 _MOST_STEPS = 200_000_000
@@ -45,10 +45,7 @@ def planes_bound(
 ) -> Fraction:
     """Smallest loss of half-spaces, one per output.
 
-    Raises
-    ------
-    ValueError
-        If there are more units, or too many inputs or dimensions.
+    Raises ValueError if there are more units, or too many inputs or dimensions.
     """
     del certificate
     if model.hidden and (model.hidden[0] > 1 or len(model.layers[0].values) > 2):
@@ -63,10 +60,7 @@ def planes_bound(
 def best_sum(points: Sequence[Vector], gains: Sequence[int], deadline: Deadline) -> int:
     """Largest sum of gains times signs of all half-spaces.
 
-    Raises
-    ------
-    ValueError
-        If there are too many inputs.
+    Raises ValueError if there are too many inputs.
     """
     given = [(x, gain) for x, gain in zip(points, gains, strict=True) if gain]
     one = [x for x, gain in given if gain > 0]
@@ -189,10 +183,7 @@ def merged(rows: Sequence[Vector], gains: Sequence[int], left: Sequence[bool]) -
 def few_columns(points: Sequence[Vector]) -> list[Vector]:
     """Leave out columns that are affine functions of others, and divide by what is shared.
 
-    Raises
-    ------
-    ValueError
-        If too many are left.
+    Raises ValueError if too many are left.
     """
     basis: list[tuple[int, list[int]]] = []
     for point in points:

@@ -28,30 +28,19 @@ _ROUNDING = Fraction(1, 10**9)
 
 @dataclass(frozen=True)
 class Result:
-    """Loss, bound and their like.
-
-    Attributes
-    ----------
-    loss, error : Fraction
-    bound, objective : Fraction or None
-    status, origin : str
-        Fit to be printed; the origin says what the bound takes for granted.
-    margin, tolerance : Fraction
-        What the bound takes for granted: that units keep a distance from their thresholds, and that
-        nobody minds a loss that is so much below it.
-    is_exact : bool
-        Whether loss and bound are stated as texts, which need no rounding.
-    """
+    """Loss, bound and their like."""
 
     loss: Fraction
     error: Fraction
     bound: Fraction | None
     objective: Fraction | None
-    status: str
+    status: str  # fit to be printed; the origin says what the bound takes for granted
     origin: str
+    # What the bound takes for granted: that units keep a distance from their thresholds, and that
+    # nobody minds a loss that is so much below it.
     margin: Fraction
     tolerance: Fraction
-    is_exact: bool
+    is_exact: bool  # whether loss and bound are stated as texts, which need no rounding
 
     @property
     def is_conditional(self) -> bool:
@@ -62,10 +51,7 @@ class Result:
     def of(cls, model: CheckedModel) -> Result:
         """Read the result of a file.
 
-        Raises
-        ------
-        ModelFileError
-            If it states no loss, no bound or no error.
+        Raises ModelFileError if it states no loss, no bound or no error.
         """
         result = model.part("result")
         try:

@@ -22,21 +22,11 @@ _MOST_SHOWN = 6
 
 @dataclass(frozen=True)
 class Weights:
-    """Weights of all samples.
+    """Weights of all samples."""
 
-    Attributes
-    ----------
-    of_rows : list of Fraction or None
-        None where the file does not hold them.
-    words : str
-        How they are printed with a claim, empty if all are 1.
-    claims : list of Claim
-        What could be decided about them.
-    """
-
-    of_rows: list[Fraction] | None
-    words: str = ""
-    claims: tuple[Claim, ...] = ()
+    of_rows: list[Fraction] | None  # None where the file does not hold them
+    words: str = ""  # how they are printed with a claim, empty if all are 1
+    claims: tuple[Claim, ...] = ()  # what could be decided about them
 
     @property
     def are_whole(self) -> bool:

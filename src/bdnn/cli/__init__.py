@@ -22,8 +22,8 @@ from bdnn.cli.commands.predict import evaluate, predict
 from bdnn.cli.commands.reproduce import bench, reproduce
 from bdnn.cli.commands.robustness import attack, certify
 from bdnn.cli.commands.train import train
-from bdnn.cli.interrupts import as_ctrl_c
 from bdnn.cli.output import error
+from bdnn.cli.progress import as_ctrl_c
 from bdnn.errors import BDNNError
 
 __all__ = ["app", "main"]
@@ -90,14 +90,10 @@ for _command, _example in (
     app.command(epilog=f"Example: {_example}")(_command)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Those of the process if not given.
-    """
+def main(
+    arguments: Sequence[str] | None = None,  # those of the process if not given
+) -> None:
+    """Run the command line and exit."""
     with as_ctrl_c():
         code = _run(None if arguments is None else list(arguments))
     sys.exit(code)

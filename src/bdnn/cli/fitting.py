@@ -20,10 +20,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bdnn import BDNNClassifier, BDNNRegressor, smallest_network
 from bdnn.cli.commands.predict import errors_of
-from bdnn.cli.interrupts import undisturbed
 from bdnn.cli.options.learning import Learning, Limits
 from bdnn.cli.output import ModelOutput, number, percent
-from bdnn.cli.progress import ProgressDisplay
+from bdnn.cli.progress import ProgressDisplay, undisturbed
 from bdnn.datasets import Samples
 from bdnn.errors import ModelError
 from bdnn.model_file.data import format_rows

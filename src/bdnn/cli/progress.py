@@ -1,15 +1,65 @@
-"""What a command shows while it works: a live bar on a terminal, lines anywhere else."""
+"""What a command shows while it works: a live bar on a terminal, lines anywhere else.
+
+Of requests to end, SIGTERM and SIGHUP do what Ctrl-C does, and none disturbs the saving.
+"""
 
 from __future__ import annotations
 
 import math
+import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
-from typing import Generic, Self, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, Generic, Self, TypeVar
 
 import typer
+
+# Windows has no SIGHUP.
+_REQUESTS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+@contextmanager
+def as_ctrl_c() -> Iterator[None]:
+    """Let a request to end raise ``KeyboardInterrupt``, once, unless a caller has it ignored.
+
+    A closed terminal sends its signal twice, by itself and by its shell; the second must not end
+    what saves the best network after the first, nor the interpreter on its way out. So a request
+    leaves the others ignored, after this block too: the process is ending.
+    """
+
+    def end(number: int, frame: FrameType | None) -> None:
+        for request in wanted:
+            signal.signal(request, signal.SIG_IGN)
+        signal.default_int_handler(number, frame)
+
+    wanted = [number for number in _REQUESTS if signal.getsignal(number) is signal.SIG_DFL]
+    with _handled(wanted, end):
+        yield
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Ignore Ctrl-C and requests to end while what was made is brought to safety."""
+    with _handled([signal.SIGINT, *_REQUESTS], signal.SIG_IGN):
+        yield
+
+
+@contextmanager
+def _handled(numbers: Iterable[int], handler: Callable[..., Any] | int) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may set handlers, and only it receives signals
+        return
+    before = {number: signal.signal(number, handler) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            if signal.getsignal(number) == handler:  # not changed since
+                signal.signal(number, signal.SIG_DFL if old is None else old)
+
 
 Moment = TypeVar("Moment")
 
@@ -41,25 +91,17 @@ class ProgressDisplay(Generic[Moment]):
 
     A run calls it from whatever thread it computes in, possibly thousands of times a second, so
     that a call only takes down the newest moment. A thread of its own shows it now and then.
-
-    Parameters
-    ----------
-    describe : callable
-        Writes a moment in one line.
-    total : float
-        What the bar runs against: seconds, unless ``reached`` counts something else.
-    reached : callable, optional
-        How much of the total is done at a moment.
-    live : bool, optional
-        Whether to draw a bar; found out from standard error if not given.
     """
 
     def __init__(
         self,
-        describe: Callable[[Moment], str],
+        describe: Callable[[Moment], str],  # writes a moment in one line
+        # What the bar runs against: seconds, unless ``reached`` counts something else.
         total: float,
         *,
+        # How much of the total is done at a moment.
         reached: Callable[[Moment], float] | None = None,
+        # Whether to draw a bar; found out from standard error if not given.
         live: bool | None = None,
     ) -> None:
         self.describe = describe

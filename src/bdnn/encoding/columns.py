@@ -32,28 +32,14 @@ _TRUTH = {"true": 1.0, "false": 0.0}
 
 @dataclass(frozen=True)
 class Column:
-    """A raw column.
-
-    Parameters
-    ----------
-    name : str
-    kind : {"number", "boolean", "category"}
-    values : tuple of str
-        Sorted texts of a category.
-    fill : float, str or None
-        What stands in for a missing cell, None where nothing does.
-    missing : {"bit", "fill", "none", "error"}
-        What a missing cell means.
-    factor : float
-        How far a move of 1 is in scaled units, for a column of bits alone.
-    """
+    """A raw column."""
 
     name: str
     kind: Kind = "number"
-    values: tuple[str, ...] = ()
-    fill: float | str | None = None
-    missing: Missing = "none"
-    factor: float = 1.0
+    values: tuple[str, ...] = ()  # sorted texts of a category
+    fill: float | str | None = None  # what stands in for a missing cell, None where nothing does
+    missing: Missing = "none"  # what a missing cell means
+    factor: float = 1.0  # how far a move of 1 is in scaled units, for a column of bits alone
 
     @property
     def filling(self) -> float:
@@ -102,35 +88,20 @@ class Column:
 
 @dataclass(frozen=True)
 class Number:
-    """A scaled input: ``(feature - shift) * factor``.
-
-    Parameters
-    ----------
-    column : int
-    value : str or None
-        If set, the feature is 1 where the column holds this text, else 0.
-    shift, factor : float
-    """
+    """A scaled input: ``(feature - shift) * factor``."""
 
     column: int
-    value: str | None = None
+    value: str | None = None  # if set, the feature is 1 where the column holds this text, else 0
     shift: float = 0.0
     factor: float = 1.0
 
 
 @dataclass(frozen=True)
 class Bit:
-    """An input that is 1 or 0.
-
-    Parameters
-    ----------
-    column : int
-    kind : {"ge", "is", "missing"}
-        Whether the raw value is at least ``value``, is the text ``value``, or is missing.
-    value : float, str or None
-    """
+    """An input that is 1 or 0."""
 
     column: int
+    # Whether the raw value is at least ``value``, is the text ``value``, or is missing.
     kind: Literal["ge", "is", "missing"]
     value: float | str | None = None
 

@@ -26,29 +26,17 @@ _BLOCK_ROWS = 256
 
 @dataclass(frozen=True, eq=False)
 class Encoder:
-    """From codes of raw columns to inputs.
-
-    Parameters
-    ----------
-    columns : tuple of Column
-    numbers : tuple of Number
-    bits : tuple of Bit
-    step : float
-        Distance of neighbouring numbers, a power of two; 0 for numbers that are taken as they are.
-    scale : {"standard", "common", "minmax"} or None
-        How shifts and factors were found; None where the step is 0.
-    header : bool
-        Whether the columns' names came with the data; columns are found by place otherwise.
-    unknown : {"none", "error"}
-        Whether a text that is not listed is none of the known ones, or refused.
-    """
+    """From codes of raw columns to inputs."""
 
     columns: tuple[Column, ...]
     numbers: tuple[Number, ...] = ()
     bits: tuple[Bit, ...] = ()
+    # Distance of neighbouring numbers, a power of two; 0 for numbers that are taken as they are.
     step: float = 0.0
-    scale: ScaleKind | None = None
+    scale: ScaleKind | None = None  # how shifts and factors were found; None where the step is 0
+    # Whether the columns' names came with the data; columns are found by place otherwise.
     header: bool = False
+    # Whether a text that is not listed is none of the known ones, or refused.
     unknown: UnknownRule = "none"
 
     @classmethod
@@ -70,39 +58,22 @@ class Encoder:
     @classmethod
     def learn(
         cls,
-        codes: FloatArray,
+        codes: FloatArray,  # (n_rows, n_columns)
         columns: Sequence[Column],
         inputs: Inputs,
         *,
-        weights: WeightSet,
+        weights: WeightSet,  # of the first layer, which the grid of the numbers suits
+        # Of classes; with them the scale "auto" chooses, and is "standard" otherwise.
         labels: NDArray[np.intp] | None = None,
-        sample_weight: FloatArray | None = None,
+        sample_weight: FloatArray | None = None,  # rows without weight do not count
+        # Further cuts of columns. Each is moved within its gap between training values.
         wanted: Mapping[int, FloatArray] | None = None,
+        # How far every raw value may move, of the shape of the codes, given an encoder that knows
+        # the scale; cuts then stand where certainty changes.
         reach: Callable[[Encoder], FloatArray] | None = None,
-        header: bool = False,
+        header: bool = False,  # whether the columns' names came with the data
     ) -> Encoder:
-        """Learn the inputs from training rows.
-
-        Parameters
-        ----------
-        codes : array of shape (n_rows, n_columns)
-        columns : sequence of Column
-        inputs : Inputs
-        weights : WeightSet
-            Of the first layer, which the grid of the numbers suits.
-        labels : array of int, optional
-            Of classes; with them the scale "auto" chooses, and is "standard" otherwise.
-        sample_weight : array, optional
-            Rows without weight do not count.
-        wanted : mapping of int to array, optional
-            Further cuts of columns. Each is moved within its gap between training values.
-        reach : callable, optional
-            How far every raw value may move, an array of the shape of the codes, given an encoder
-            that knows the scale; cuts then stand where certainty changes, see
-            :func:`~bdnn.encoding.cuts.find_cuts`.
-        header : bool
-            Whether the columns' names came with the data.
-        """
+        """Learn the inputs from training rows."""
         weight, counted = None, codes
         if sample_weight is not None:
             weight, counted = sample_weight[sample_weight > 0], codes[sample_weight > 0]

@@ -11,28 +11,14 @@ from bdnn.network.activation import FloatArray
 
 
 def read_codes(
-    encoder: Encoder, table: Table, target: int | None = None
+    encoder: Encoder,
+    table: Table,  # columns may be in another order and among others if they have names
+    target: int | None = None,  # where the target may stand among columns that are found by place
 ) -> tuple[FloatArray, list[str]]:
     """Codes of a table.
 
-    Parameters
-    ----------
-    encoder : Encoder
-    table : Table
-        Columns may be in another order and among others if they have names.
-    target : int, optional
-        Where the target may stand among columns that are found by place.
-
-    Returns
-    -------
-    codes : array of shape (n_rows, n_columns)
-    notes : list of str
-        What was left aside or assumed.
-
-    Raises
-    ------
-    DataError
-        If a column or a value is not as it was learned.
+    Also returns ``notes``, what was left aside or assumed. Raises DataError if a column or a value
+    is not as it was learned.
     """
     places, notes = _match(encoder, table, target)
     pairs = list(zip(encoder.columns, places, strict=True))

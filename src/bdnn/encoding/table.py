@@ -23,35 +23,20 @@ _MOST_ROWS = 6
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Rows of cells, each a number, a text or missing.
+    """Rows of cells, each a number, a text or missing."""
 
-    Parameters
-    ----------
-    source : str
-        How messages call the table.
-    names : tuple of str
-        Names of the columns.
-    header : bool
-        Whether the names come with the data, rather than being made up as ``x1``, ``x2``, ...
-    numbers : array of shape (n_rows, n_columns)
-        NaN where a cell is text or missing.
-    is_text : array of shape (n_rows, n_columns)
-    rows : callable
-        Yields the cells of every row again, for the columns whose texts are wanted. An
-        all-number table is thus never held as Python objects.
-    booleans : frozenset of int
-        Places of columns whose numbers 0 and 1 are truth values.
-    refused : mapping of int to str
-        Columns that are neither numbers nor texts, and what they hold instead.
-    """
-
-    source: str
-    names: tuple[str, ...]
+    source: str  # how messages call the table
+    names: tuple[str, ...]  # names of the columns
+    # Whether the names come with the data, rather than being made up as ``x1``, ``x2``,.
     header: bool
-    numbers: FloatArray
-    is_text: BoolArray
+    numbers: FloatArray  # (n_rows, n_columns): NaN where a cell is text or missing
+    is_text: BoolArray  # (n_rows, n_columns)
+    # Yields the cells of every row again, for the columns whose texts are wanted. An all-number
+    # table is thus never held as Python objects.
     rows: Callable[[], Iterator[list[str]]]
+    # Places of columns whose numbers 0 and 1 are truth values.
     booleans: frozenset[int] = frozenset()
+    # Columns that are neither numbers nor texts, and what they hold instead.
     refused: Mapping[int, str] = field(default_factory=dict)
     _texts: dict[int, NDArray[np.object_]] = field(default_factory=dict, repr=False)
 

@@ -89,37 +89,20 @@ class Robust:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What a method is asked, and of what the model is made beside the network.
-
-    Parameters
-    ----------
-    encoder : Encoder
-    method : AbstractMethod
-    samples : LabelledSamples
-        Kept for further ones.
-    inputs : array of shape (n_samples, n_inputs)
-        What the encoder makes of them.
-    problem : Problem
-        Samples that the loss counts.
-    validation, training_part : Problem or None
-        Those that are held out, and the problem without them where it holds them too.
-    targets : TargetScaler or None
-        What the numbers of a regressor stand for.
-    true_problem : Problem or None
-        Whose error the result states, where the problem is not the user's own.
-    certificate : dict
-        What a model file says of the training.
-    """
+    """What a method is asked, and of what the model is made beside the network."""
 
     encoder: Encoder
     method: AbstractMethod
-    samples: LabelledSamples
-    inputs: FloatArray
-    problem: Problem[Any]
+    samples: LabelledSamples  # kept for further ones
+    inputs: FloatArray  # (n_samples, n_inputs): what the encoder makes of them
+    problem: Problem[Any]  # samples that the loss counts
+    # Those that are held out, and the problem without them where it holds them too.
     validation: Problem[Any] | None = None
     training_part: Problem[Any] | None = None
-    targets: TargetScaler | None = None
+    targets: TargetScaler | None = None  # what the numbers of a regressor stand for
+    # Whose error the result states, where the problem is not the user's own.
     true_problem: Problem[Any] | None = None
+    # What a model file says of the training.
     certificate: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -23,37 +23,20 @@ from bdnn.training.limits import is_number
 
 @dataclass(frozen=True, eq=False)
 class LabelledSamples:
-    """Samples that an estimator is trained on. Build them with :meth:`create`.
+    """Samples that an estimator is trained on. Build them with :meth:`create`."""
 
-    Parameters
-    ----------
-    values : array of shape (n_samples, n_features)
-        Raw; the user's own array where that needed no conversion.
-    labels : array
-        Index of every sample's class; or targets, of shape (n_samples, n_outputs).
-    classes : array
-        Labels in the order of the outputs; empty for targets.
-    own_weight, weight : array or None
-        What the user gave, and together with the weights of classes.
-    held_out : array of bool
-        Which samples validation has.
-    counts_all : bool
-        Whether the loss counts these as well.
-    radius, groups : array or None
-        Of every sample: how far it may move, and its group for fairness.
-    must : array of bool or None
-        Which samples must be right.
-    """
-
+    # (n_samples, n_features): raw; the user's own array where that needed no conversion.
     values: FloatArray
+    # Index of every sample's class; or targets, of shape (n_samples, n_outputs).
     labels: NDArray[Any]
-    classes: NDArray[Any]
-    own_weight: FloatArray | None
+    classes: NDArray[Any]  # labels in the order of the outputs; empty for targets
+    own_weight: FloatArray | None  # what the user gave, and together with the weights of classes
     weight: FloatArray | None
-    held_out: BoolArray
-    counts_all: bool = False
+    held_out: BoolArray  # which samples validation has
+    counts_all: bool = False  # whether the loss counts these as well
+    # Of every sample: how far it may move, and its group for fairness.
     radius: FloatArray | None = None
-    must: BoolArray | None = None
+    must: BoolArray | None = None  # which samples must be right
     groups: NDArray[Any] | None = None
 
     @classmethod
@@ -183,20 +166,12 @@ class LabelledSamples:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """Samples and program of the last training.
-
-    Parameters
-    ----------
-    samples : LabelledSamples
-    architecture : Architecture
-        What was asked for; the network may have got rid of units that nothing listens to.
-    models : GrowingModel or None
-        The program. It may be large, and is kept for those who have shown that they will continue
-        it.
-    """
+    """Samples and program of the last training."""
 
     samples: LabelledSamples
+    # What was asked for; the network may have got rid of units that nothing listens to.
     architecture: Architecture
+    # The program. It may be large, and is kept for those who have shown that they will continue it.
     models: GrowingModel | None = None
     _checksum: bytes = field(init=False)
 

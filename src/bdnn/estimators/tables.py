@@ -21,18 +21,10 @@ def learn_table(
     estimator: Any,
     X: Any,
     inputs: Inputs,
-    names: Sequence[str] | None,
-    encoder: Encoder | None,
+    names: Sequence[str] | None,  # of columns that have none of their own
+    encoder: Encoder | None,  # what the columns are, where ``X`` is codes already
 ) -> tuple[FloatArray, Encoder]:
-    """Codes of training rows, and an encoder that knows what their columns are, and no more.
-
-    Parameters
-    ----------
-    names : sequence of str, optional
-        Of columns that have none of their own.
-    encoder : Encoder, optional
-        What the columns are, where ``X`` is codes already.
-    """
+    """Codes of training rows, and an encoder that knows what their columns are, and no more."""
     if encoder is not None:
         codes = _numbers(estimator, X, reset=True)
         _check_count(encoder.n_columns, codes.shape[1])

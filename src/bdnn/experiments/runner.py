@@ -15,9 +15,8 @@ from itertools import islice
 from typing import Any
 
 from bdnn.errors import DataError, UnsupportedFeatureError
-from bdnn.experiments.evaluation import run_cell
 from bdnn.experiments.experiment import Cell
-from bdnn.experiments.results import ResultFile, machine, versions
+from bdnn.experiments.results import ResultFile, machine, run_cell, versions
 
 Task = tuple[str, Mapping[str, Any]]
 

@@ -17,8 +17,8 @@ from bdnn.network.activation import BoolArray
 _CERTAIN = 3.0
 # Part of the time that is left which is always there for a candidate.
 _CHEAP = 0.02
-# Part of the time that the first fold may take, in which all candidates are tried.
-_FIRST = 0.4
+# Part of the time in which all candidates are tried, and the rows that they are trained on then.
+_FIRST, _FIRST_ROWS = 0.4, 2000
 # What a mistake about a row as it is counts beside one about all that it may become.
 _AS_THEY_ARE = 0.1
 
@@ -69,6 +69,11 @@ class Trial:
     def bytes(self) -> int:
         """Of one of its networks."""
         return stack_bytes(self.stacks[0])
+
+    def forget(self) -> None:
+        """Begin again."""
+        self.total, self.count = np.zeros_like(self.total), np.zeros_like(self.count)
+        self.stacks, self.seconds = [], 0.0
 
     def add(self, stack: Stack, lesson: Lesson, outside: IntArray, seconds: float) -> None:
         """Take note of a network and of what it says of rows that it has not seen."""
@@ -152,7 +157,7 @@ def compare(
     """Train every candidate without one fold after the other, as far as time goes.
 
     After each fold those go on that are not clearly behind the best, as many as there is time for,
-    the best first.
+    the best first. Where rows are many, a part of them says who begins at all.
 
     Parameters
     ----------
@@ -163,10 +168,14 @@ def compare(
         Folds of all rows, each time other ones.
     """
     rounds = [(folds, fold) for folds in repeats for fold in range(int(folds.max()) + 1)]
+    rows = np.flatnonzero(rounds[0][0] != 0)
+    is_drawn = len(rows) > _FIRST_ROWS
+    if is_drawn:
+        rows = np.sort(np.random.default_rng(seed).choice(rows, _FIRST_ROWS, replace=False))
     alive = list(trials)
-    for number, (folds, fold) in enumerate(rounds):
+    for number, (folds, fold) in enumerate([rounds[0], *rounds] if is_drawn else rounds):
         inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-        part = lesson.rows(inside)
+        part = lesson.rows(inside if number else rows)
         time = slot if number else slot.part(_FIRST)
         for place, trial in enumerate(alive):
             if trial.stacks and slot.is_over():
@@ -174,8 +183,11 @@ def compare(
             own = time.part(min(1.0, (1.0 if number == 0 else 3.0) / (len(alive) - place)))
             begun = slot.clock()
             stack = trial.candidate.fit(part, seed=seed + number, slot=own)
+            if is_drawn and number == 1:
+                trial.forget()  # what a part of the rows is enough for, is who goes on
             trial.add(stack, lesson, outside, slot.clock() - begun)
-        alive = _going_on(alive, lesson, slot, len(rounds) - number - 1)
+        left = len(rounds) - number - (not is_drawn)
+        alive = _going_on(alive, lesson, slot, left)
 
 
 def _going_on(alive: Sequence[Trial], lesson: Lesson, slot: Slot, rounds_left: int) -> list[Trial]:

@@ -34,21 +34,14 @@ from bdnn.program import IndexArray, Program
 
 
 def free_units(
-    model: NetworkModel[OutputObjective], start: FloatArray, layer: int, units: IndexArray
+    model: NetworkModel[OutputObjective],
+    start: FloatArray,  # a solution of the model's program
+    layer: int,  # number of the layer whose units are freed, from 0
+    # Which of them. Layers above are free; layers below and the other units keep their weights and
+    # activations.
+    units: IndexArray,
 ) -> Program:
-    """Restrict a model to networks that differ from a start in a few units and all above them.
-
-    Parameters
-    ----------
-    model : NetworkModel[OutputObjective]
-    start : array
-        A solution of the model's program.
-    layer : int
-        Number of the layer whose units are freed, from 0.
-    units : array of int
-        Which of them. Layers above are free; layers below and the other units keep their weights
-        and activations.
-    """
+    """Restrict a model to networks that differ from a start in a few units and all above them."""
     free = [np.full(len(part.W), k > layer) for k, part in enumerate(model.layers)]
     free[layer][units] = True
     return free_part(model, start, free)

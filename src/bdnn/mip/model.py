@@ -121,12 +121,12 @@ class NetworkModel(Generic[AnyObjective]):
         given : Given, optional
             Layers and outputs that are not to be found.
         """
-        architecture, kind = problem.architecture, problem.loss.kind
+        architecture, counts_outputs = problem.architecture, problem.loss.counts_outputs
         reductions = reductions or Reductions()
         reductions = reductions.without(problem.invalidated)
-        reductions = reductions.valid_for(architecture, counts_outputs=kind == "output")
+        reductions = reductions.valid_for(architecture, counts_outputs=counts_outputs)
         if groups is None:
-            if not reductions.merge and robust is None and not problem.terms and kind == "output":
+            if not reductions.merge and robust is None and not problem.terms and counts_outputs:
                 problem = unmerged(problem)
             groups = np.arange(len(problem.inputs))
         if not architecture.hidden and (robust is not None or len(groups) > groups.max() + 1):
@@ -151,7 +151,7 @@ class NetworkModel(Generic[AnyObjective]):
         """Add the samples themselves beside their regions, on the same weights."""
         both = Reductions(one_output=False, one_sided=False, signed=False)
         empty = replace(self, reductions=both, steps=(), ways=(), products=())
-        plain = self.problem.with_loss(self.problem.loss.outputs)
+        plain = self.problem.with_loss(self.problem.loss.as_classes(self.problem.architecture)[1])
         return LayerWriter(empty, plain, self.groups, is_beside=True).write()
 
     def append(self, problem: Problem[OutputLoss]) -> NetworkModel[OutputObjective] | None:
@@ -164,7 +164,8 @@ class NetworkModel(Generic[AnyObjective]):
         known = len(earlier.inputs)
         is_continued = (
             self.robust is None
-            and self.problem.loss.kind == problem.loss.kind == "output"
+            and self.problem.loss.counts_outputs
+            and problem.loss.counts_outputs
             and not problem.terms
             and not self.blocks
             and self.reductions.merge
@@ -237,15 +238,10 @@ class NetworkModel(Generic[AnyObjective]):
 
 
 class GrowingModel:
-    """Builds models; each continues the one before where that is possible.
-
-    Attributes
-    ----------
-    model : NetworkModel[OutputObjective] or None
-        The last one. The program of an earlier one is used up by it.
-    """
+    """Builds models; each continues the one before where that is possible."""
 
     def __init__(self) -> None:
+        # The last one. The program of an earlier one is used up by it.
         self.model: NetworkModel[OutputObjective] | None = None
         self._settings: tuple[Reductions | None, float] | None = None
 

@@ -86,7 +86,7 @@ class DistanceObjective:
             widest = problem.loss.size(np.array(high - low + float(np.ptp(targets))))
             largest = np.full(size, float(widest))
         e = f = g = None
-        if problem.loss.kind == "absolute":
+        if not problem.loss.is_squared:
             f = program.add_variables("f", size, upper=largest)
             for name, sign in (("above", -1.0), ("below", 1.0)):
                 columns = interleave(terms, f[..., None])

@@ -128,10 +128,7 @@ class LayerWeights:
     ) -> bool:
         """Write weights and thresholds that keep the given activations with the full margin.
 
-        Returns
-        -------
-        bool
-            Whether thresholds with that margin exist; the start is of no use otherwise.
+        Returns whether thresholds with that margin exist; the start is of no use otherwise.
         """
         rule, unit, margin = self.rule, self.bounds.unit, self.bounds.margin
         t, scale = t / unit, np.ones(len(W))

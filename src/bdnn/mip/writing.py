@@ -71,7 +71,7 @@ class LayerWriter:
         self.program = model.program
         self.sets = model.input_sets(problem)
         self.n_lines = int(groups.max(initial=-1)) + 1
-        self.counts_outputs = problem.loss.kind == "output"
+        self.counts_outputs = problem.loss.counts_outputs
         self.objective: Any = None
         self.layers: list[Any] = []
         self.steps: list[Steps] = []

@@ -31,33 +31,22 @@ _COVERED = 0.995
 
 @dataclass(frozen=True)
 class Calibration:
-    """How likely a class is whose score is so far behind.
+    """How likely a class is whose score is so far behind."""
 
-    Parameters
-    ----------
-    unit : float
-        A power of two, in which leads are counted.
-    tables : tuple of tuple of int
-        Per predicted class the entries of d = 0, 1, ...; all of one length, each falling.
-    rows : int
-        Number of rows that the tables were learnt from.
-    origin : str
-        What these rows were: ``held-out rows`` or ``training rows``.
-    """
-
-    unit: float
+    unit: float  # a power of two, in which leads are counted
+    # Per predicted class the entries of d = 0, 1, ...; all of one length, each falling.
     tables: tuple[tuple[int, ...], ...]
-    rows: int
-    origin: str
+    rows: int  # number of rows that the tables were learnt from
+    origin: str  # what these rows were: ``held-out rows`` or ``training rows``
 
     @classmethod
     def fit(
         cls,
-        scores: FloatArray,
-        labels: NDArray[np.intp],
-        weight: FloatArray,
+        scores: FloatArray,  # (n_rows, n_classes)
+        labels: NDArray[np.intp],  # (n_rows,)
+        weight: FloatArray,  # (n_rows,)
         *,
-        step: float,
+        step: float,  # least difference of two leads that means anything, a power of two
         origin: str,
     ) -> Calibration:
         """Learn tables from scores of rows and their true classes.
@@ -65,15 +54,6 @@ class Calibration:
         An entry is the odds of the other class against the predicted one at that lead: counted
         among the rows that belong to one of the two, and drawn towards one exponential curve for
         all classes where rows are few.
-
-        Parameters
-        ----------
-        scores : array of shape (n_rows, n_classes)
-        labels : array of shape (n_rows,)
-        weight : array of shape (n_rows,)
-        step : float
-            Least difference of two leads that means anything, a power of two.
-        origin : str
         """
         n_rows, n_classes = scores.shape
         rows = np.arange(n_rows)

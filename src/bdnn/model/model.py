@@ -32,17 +32,11 @@ class TargetScaler:
     Targets are standardised first. A weight of 1 in the last layer then stands for ``unit``
     standard deviations, so that the weight set reaches over the whole range of the targets: one
     continuous weight does by itself, integer weights by half of the units together.
-
-    Parameters
-    ----------
-    shift, factor : arrays of shape (n_outputs,)
-    unit : array of shape (n_outputs,)
-        Factor in standard deviations of the targets.
     """
 
-    shift: FloatArray
+    shift: FloatArray  # (n_outputs,)
     factor: FloatArray
-    unit: FloatArray
+    unit: FloatArray  # (n_outputs,): factor in standard deviations of the targets
 
     @classmethod
     def fit(

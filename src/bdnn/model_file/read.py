@@ -19,7 +19,7 @@ from bdnn.encoding.inputs import UnknownRule
 from bdnn.encoding.scaling import ScaleKind
 from bdnn.errors import ModelFileError
 from bdnn.model import Calibration, Model, TargetScaler
-from bdnn.model_file.content import (
+from bdnn.model_file.data import (
     FORMAT,
     VERSION,
     ModelRecord,

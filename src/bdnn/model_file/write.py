@@ -14,7 +14,7 @@ from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError
 from bdnn.files import write_whole
 from bdnn.model import TargetScaler
-from bdnn.model_file.content import (
+from bdnn.model_file.data import (
     FORMAT,
     VERSION,
     ModelRecord,

@@ -65,20 +65,14 @@ def _values_below(shape: Architecture) -> list[tuple[int, int]]:
     return [(values[0], values[-1]) for values in rules]
 
 
-def unrolled(network: Network, purpose: str) -> Network:
+def unrolled(
+    network: Network,
+    purpose: str,  # what needs steps, for the message if there are none that do the same
+) -> Network:
     """Make a network of steps with the same sums of outputs, bit by bit.
 
-    Parameters
-    ----------
-    network : Network
-    purpose : str
-        What needs steps, for the message if there are none that do the same.
-
-    Raises
-    ------
-    UnsupportedFeatureError
-        If a layer above units of other values has continuous weights, whose sums round in another
-        way when they have other terms.
+    Raises UnsupportedFeatureError if a layer above units of other values has continuous weights,
+    whose sums round in another way when they have other terms.
     """
     shape = network.architecture
     if not shape.has_levels:

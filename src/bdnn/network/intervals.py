@@ -34,17 +34,14 @@ class IntervalPass:
     step: float  # grid of the inputs, 0 if they lie on none: sums on a grid are free of rounding
 
     def is_certain(
-        self, low: FloatArray, high: FloatArray, classes: NDArray[np.intp], sums: SumBounds
+        self,
+        low: FloatArray,  # (n_boxes, n_features)
+        high: FloatArray,
+        classes: NDArray[np.intp],  # (n_boxes,)
+        # Bounds of ``w.x`` of these boxes, one column per line of the weights it is given.
+        sums: SumBounds,
     ) -> BoolArray:
-        """Tell for which boxes of inputs the network certainly predicts the given class.
-
-        Parameters
-        ----------
-        low, high : arrays of shape (n_boxes, n_features)
-        classes : array of shape (n_boxes,)
-        sums : callable
-            Bounds of ``w.x`` of these boxes, one column per line of the weights it is given.
-        """
+        """Tell for which boxes of inputs the network certainly predicts the given class."""
         network = self.network
         step = self.step
         first = True

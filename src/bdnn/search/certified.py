@@ -117,10 +117,7 @@ def improve_worst_case(
 ) -> Network:
     """Anneal the weights of a network with one hidden layer on its worst leads.
 
-    Returns
-    -------
-    Network
-        The last one, which is the coldest.
+    Returns the last one, which is the coldest.
     """
     from bdnn.search.kernels.certified import anneal_tops, anneal_unit, refresh_leads
 

@@ -37,28 +37,15 @@ Listener = Callable[[Network], object]
 
 @dataclass(frozen=True, eq=False)
 class DescentResult:
-    """What a search found.
-
-    Parameters
-    ----------
-    network : Network
-    loss : float
-        Loss of the network and the prices of its terms, recomputed from its forward pass.
-    reason : {"target", "time", "sweeps", "stopped"}
-        Why the search ended: the target was met, time or sweeps ran out, or it was stopped.
-    sweeps : int
-        Sweeps over all units, of all restarts.
-    seconds : float
-    history : tuple of (seconds, loss)
-        Every improvement of the best loss.
-    """
+    """What a search found."""
 
     network: Network
-    loss: float
+    loss: float  # loss of the network and the prices of its terms, recomputed from its forward pass
+    # Why the search ended: the target was met, time or sweeps ran out, or it was stopped.
     reason: StopReason
-    sweeps: int
+    sweeps: int  # sweeps over all units, of all restarts
     seconds: float
-    history: tuple[tuple[float, float], ...]
+    history: tuple[tuple[float, float], ...]  # every improvement of the best loss
 
 
 def descend(

@@ -145,16 +145,14 @@ def _by_kind(terms: Sequence[AbstractTerm]) -> dict[type[AbstractTerm], list[Abs
 
 
 class OutputCharges:
-    """Rows over outputs, and what breaking them costs at present (Lagrange multipliers).
+    """Rows over outputs, and what breaking them costs at present (Lagrange multipliers)."""
 
-    Parameters
-    ----------
-    problem : Problem
-    paired : bool
-        Whether one output stands for two classes.
-    """
-
-    def __init__(self, problem: Problem[Any], *, paired: bool) -> None:
+    def __init__(
+        self,
+        problem: Problem[Any],
+        *,
+        paired: bool,  # whether one output stands for two classes
+    ) -> None:
         found = [term.output_rows(problem) for term in problem.terms]
         rows = [row for row in found if row is not None]
         self.is_empty = not rows

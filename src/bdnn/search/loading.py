@@ -25,17 +25,14 @@ _POLL_SECONDS = 0.05
 
 
 class BackgroundLoad:
-    """Something to be loaded once per process, in a thread of its own.
+    """Something to be loaded once per process, in a thread of its own."""
 
-    Parameters
-    ----------
-    load : callable
-        Does it; a failure shows itself where the code is used, with a traceback that helps.
-    name : str
-        Of the thread.
-    """
-
-    def __init__(self, load: Callable[[], None], name: str) -> None:
+    def __init__(
+        self,
+        # Does it; a failure shows itself where the code is used, with a traceback that helps.
+        load: Callable[[], None],
+        name: str,  # of the thread
+    ) -> None:
         self._load = load
         self._name = name
         self._ready = threading.Event()

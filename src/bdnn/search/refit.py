@@ -69,7 +69,7 @@ def fit_outputs(
     low, high = limits.low[-1], limits.high[-1]
     if keeps_zeros:
         low, high = np.where(start == 0.0, 0.0, low), np.where(start == 0.0, 0.0, high)
-    fit = _least_absolute if problem.loss.kind == "absolute" else _least_squares
+    fit = _least_absolute if not problem.loss.is_squared else _least_squares
     W = fit(problem, values, start, _Box(shape.weights[-1], low, high))
     if shape.thresholds == "zero":
         return W, np.zeros(len(W))

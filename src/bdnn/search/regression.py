@@ -53,7 +53,7 @@ def build(
     def tell(network: Network) -> None:
         on_network(refit(problem, network))
 
-    if problem.loss.kind == "absolute":
+    if not problem.loss.is_squared:
         return refit(problem, build(squared(problem), rng, tell, slot=slot))
     if shape.has_levels and shape.thresholds == "neuron" and not problem.terms:
         begin = build(of_steps(problem), rng, slot=slot)
@@ -127,7 +127,7 @@ def sweep(
 
 def kick(problem: Problem[DistanceLoss], network: Network, rng: np.random.Generator) -> Network:
     """Draw some units of the last hidden layer anew, the least useful ones first."""
-    if problem.loss.kind == "absolute":
+    if not problem.loss.is_squared:
         return refit(problem, kick(squared(problem), network, rng))
     state = _state(problem, network, rng)
     layer = len(problem.architecture.hidden) - 1
@@ -172,7 +172,7 @@ def _fits_along(problem: Problem[DistanceLoss]) -> bool:
     """Whether output weights can be chosen together with a unit below them."""
     shape = problem.architecture
     is_free = not shape.has_levels and shape.thresholds != "layer"
-    return is_free and problem.loss.kind == "squared"
+    return is_free and problem.loss.is_squared
 
 
 def _state(

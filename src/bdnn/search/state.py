@@ -35,19 +35,7 @@ _CLEARANCE = 0.5
 
 
 class SearchState:
-    """A network under change, together with its values on all inputs of a problem.
-
-    Attributes
-    ----------
-    arrays : Arrays
-        What compiled moves work on.
-    levels : Levels or None
-        What they need besides where some units have more than two values.
-    limits : MoveLimits
-        What they may do to weights.
-    paired : bool
-        Whether one output stands for two classes.
-    """
+    """A network under change, together with its values on all inputs of a problem."""
 
     def __init__(
         self,
@@ -56,11 +44,13 @@ class SearchState:
         network: Network,  # where the search starts
         # What the cost is made of, see :meth:`bdnn.search.Objective.goal`; the loss by default.
         goal: FloatArray | None = None,
+        # What they may do to weights.
         limits: MoveLimits | None = None,  # by default whatever the weight sets allow
     ) -> None:
         shape = problem.architecture
         self.problem = problem
         is_number = shape.output == "identity"
+        # Whether one output stands for two classes.
         self.paired = shape.n_outputs == 2 and shape.thresholds == "neuron" and not is_number
         outputs = 1 if self.paired else shape.n_outputs
         widths = np.array([shape.n_features, *shape.hidden, outputs], dtype=np.int64)
@@ -75,6 +65,7 @@ class SearchState:
             on = scale * np.ascontiguousarray(loss.cost_on.T[-outputs:])
             off = scale * np.ascontiguousarray(loss.cost_off.T[-outputs:])
             mass = np.ascontiguousarray(loss.label_weight.T)
+        # What compiled moves work on.
         self.arrays = Arrays(
             inputs=np.ascontiguousarray(problem.inputs.T, dtype=float),
             widths=widths,
@@ -97,6 +88,7 @@ class SearchState:
         )
         if goal is not None:
             self.arrays.goal[:] = goal
+        # What they need besides where some units have more than two values.
         self.levels = _levels(shape) if self.arrays.thresholds.shape[1] > 1 else None
         free = free_limits(shape, widths, paired=self.paired)
         self.limits = self._allowed = free if limits is None else limits
@@ -299,7 +291,7 @@ def _targets(problem: Problem[Any]) -> Targets:
         values=np.ascontiguousarray(loss.targets[order].T),
         weight=loss.weight[order].astype(float),
         price=np.array(loss.price, dtype=float),
-        is_squared=loss.kind == "squared",
+        is_squared=loss.is_squared,
     )
 
 

@@ -87,17 +87,15 @@ def with_allowed_weights(
 
 
 class Walk:
-    """A descent with weights that is advanced sweep by sweep.
+    """A descent with weights that is advanced sweep by sweep."""
 
-    Parameters
-    ----------
-    state : SearchState
-    rng : numpy.random.Generator
-    slot : Slot
-        Looked at between calls into compiled code; a sweep is left unfinished once it is over.
-    """
-
-    def __init__(self, state: SearchState, rng: np.random.Generator, slot: Slot) -> None:
+    def __init__(
+        self,
+        state: SearchState,
+        rng: np.random.Generator,
+        # Looked at between calls into compiled code; a sweep is left unfinished once it is over.
+        slot: Slot,
+    ) -> None:
         self.state = state
         self.rng = rng
         self.sweeps = 0

@@ -130,14 +130,11 @@ def _best_recipe(
     return [*recipes, single][best], float(np.mean(losses, axis=0)[best])
 
 
-def clearly_best(mistakes: FloatArray) -> int:
-    """Find the row of the fewest mistakes among those clearly better than the first, or that.
-
-    Parameters
-    ----------
-    mistakes : array of shape (n_ways, n_samples)
-        Weight of every sample that a way to train puts into a wrong class.
-    """
+def clearly_best(
+    # (n_ways, n_samples): weight of every sample that a way to train puts into a wrong class.
+    mistakes: FloatArray,
+) -> int:
+    """Find the row of the fewest mistakes among those clearly better than the first, or that."""
     gains = mistakes[0] - mistakes
     gain = gains.sum(axis=1)
     error = np.sqrt(np.square(gains).sum(axis=1))

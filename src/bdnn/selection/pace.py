@@ -22,46 +22,24 @@ _TIMED_INPUTS, _TIMED_EPOCHS = 8192, 3
 
 @dataclass(frozen=True)
 class Shares:
-    """Parts of the time of a choice by validation.
+    """Parts of the time of a choice by validation."""
 
-    Parameters
-    ----------
-    recipe : float
-        For one of several ways to train.
-    refit : float
-        For the training on all samples, once it is known how.
-    least : float
-        Of a whole training that each way needs to be worth a comparison.
-    shallow, whole : float
-        For a network to be copied and for the network itself, where time is short. Samples are many
-        then and need no noise, and there is one network of each kind.
-    """
-
-    recipe: float = 0.1
-    refit: float = 0.4
-    least: float = 0.5
+    recipe: float = 0.1  # for one of several ways to train
+    refit: float = 0.4  # for the training on all samples, once it is known how
+    least: float = 0.5  # of a whole training that each way needs to be worth a comparison
+    # For a network to be copied and for the network itself, where time is short. Samples are many
+    # then and need no noise, and there is one network of each kind.
     shallow: float = 0.15
     whole: float = 0.6
 
 
 @dataclass(frozen=True)
 class Pace:
-    """What fits into the time of a search.
+    """What fits into the time of a search."""
 
-    Parameters
-    ----------
-    epoch : float
-        Seconds that gradients take to go through all samples once.
-    seconds : float
-        Of the search.
-    start_share : float
-        Part of these for the start.
-    shares : Shares
-    """
-
-    epoch: float = 0.0
-    seconds: float = math.inf
-    start_share: float = 1.0
+    epoch: float = 0.0  # seconds that gradients take to go through all samples once
+    seconds: float = math.inf  # of the search
+    start_share: float = 1.0  # part of these for the start
     shares: Shares = Shares()
 
     @property

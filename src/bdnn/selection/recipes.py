@@ -34,26 +34,13 @@ _MANY_INPUTS = 1000
 
 @dataclass(frozen=True)
 class Recipe:
-    """Gradients with some noise, and then maybe moves for an objective.
+    """Gradients with some noise, and then maybe moves for an objective."""
 
-    Parameters
-    ----------
-    is_copied : bool
-        Whether a shallow network is trained, for a deep one to copy.
-    jitter : float
-        Noise of the inputs, in ranks as a share of all samples.
-    drift : float
-        Noise along the differences of a class, as their largest part.
-    objective : Objective or None
-        What moves improve after the gradients.
-    has_single_features : bool
-        Whether outputs that look at one feature each take the place of gradients.
-    """
-
-    is_copied: bool
-    jitter: float = 0.0
-    drift: float = 0.0
-    objective: Objective | None = None
+    is_copied: bool  # whether a shallow network is trained, for a deep one to copy
+    jitter: float = 0.0  # noise of the inputs, in ranks as a share of all samples
+    drift: float = 0.0  # noise along the differences of a class, as their largest part
+    objective: Objective | None = None  # what moves improve after the gradients
+    # Whether outputs that look at one feature each take the place of gradients.
     has_single_features: bool = False
 
 

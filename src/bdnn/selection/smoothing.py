@@ -35,18 +35,12 @@ def smoothed(
 
 
 def smooth_targets(
-    X: FloatArray, targets: FloatArray, weight: FloatArray, rng: np.random.Generator
+    X: FloatArray,  # (n_samples, n_features): distinct inputs
+    targets: FloatArray,  # (n_samples, n_outputs)
+    weight: FloatArray,  # (n_samples,)
+    rng: np.random.Generator,
 ) -> FloatArray:
-    """Fitted targets of every sample.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        Distinct inputs.
-    targets : array of shape (n_samples, n_outputs)
-    weight : array of shape (n_samples,)
-    rng : numpy.random.Generator
-    """
+    """Fitted targets of every sample."""
     spread = X.std(axis=0)
     X = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     mean = np.average(targets, axis=0, weights=weight)

@@ -32,17 +32,15 @@ class Vertex(NamedTuple):
 
 
 class GrowingProgram:
-    """Minimise ``costs @ x`` subject to ``lower <= rows @ x <= limits`` and ``0 <= x <= upper``.
+    """Minimise ``costs @ x`` subject to ``lower <= rows @ x <= limits`` and ``0 <= x <= upper``."""
 
-    Parameters
-    ----------
-    primal : bool
-        Whether to use the primal simplex method, the faster one where only costs change.
-    tolerance : float
-        How far a row may be broken.
-    """
-
-    def __init__(self, *, primal: bool = False, tolerance: float = 1e-7) -> None:
+    def __init__(
+        self,
+        *,
+        # Whether to use the primal simplex method, the faster one where only costs change.
+        primal: bool = False,
+        tolerance: float = 1e-7,  # how far a row may be broken
+    ) -> None:
         highspy = import_highs()
         self._optimal = highspy.HighsModelStatus.kOptimal
         self._model: Any = highspy.Highs()

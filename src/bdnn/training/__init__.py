@@ -6,6 +6,8 @@ from bdnn.training.limits import Budget, Limits, Schedule, Share
 from bdnn.training.methods import Auto, Descent, Exact
 from bdnn.training.paper.data_splitting import DataSplitting
 from bdnn.training.paper.local_search import LocalSearch
+from bdnn.training.phases.numbers import DescendNumbers
+from bdnn.training.phases.worst_case import DescendWorstCase
 from bdnn.training.result import Progress, Trained, TrainingResult
 from bdnn.training.run import Run
 
@@ -15,6 +17,8 @@ __all__ = [
     "Auto",
     "Budget",
     "DataSplitting",
+    "DescendNumbers",
+    "DescendWorstCase",
     "Descent",
     "Exact",
     "Gradients",

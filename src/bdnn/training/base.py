@@ -33,12 +33,6 @@ Done = TypeVar("Done")
 #: The training methods by name.
 METHODS: dict[str, type[AbstractMethod]] = {}
 
-_FAMILIES = {
-    "classes": "classes",
-    "numbers": "numbers as targets",
-    "guarantees": "guarantees for whole balls (Robust(loss='certified'))",
-}
-
 
 @dataclass(frozen=True, eq=False)
 class Phase(ABC):
@@ -155,11 +149,11 @@ def _seconds(phase: Phase, run: Run[Any], reserve: float) -> float:
 class AbstractMethod(ABC):
     """A way to train; a frozen record of settings, so that it can be an estimator's parameter.
 
-    A subclass with a name is known by it. It says what it takes in :attr:`handles`: what losses
-    may be about (``classes``, ``numbers``, ``guarantees``, and those that ``margins`` alone can
-    give), limits of branch and bound (``nodes``) and a ``solver``. All take units of any values, go
-    on from a run on fewer samples, and take held-out samples, which choose in the end at least, and
-    constraints and prices: moves keep them, or networks are judged by them.
+    A subclass with a name is known by it. It says what it takes in :attr:`handles`: ``any loss``,
+    also those without a program, limits of branch and bound (``nodes``) and a ``solver``. All take
+    units of any values, go on from a run on fewer samples, and take held-out samples, which choose
+    in the end at least, and constraints and prices: moves keep them, or networks are judged by
+    them.
     """
 
     # With a radius no first-layer activation of a training input changes for any perturbation of
@@ -171,7 +165,7 @@ class AbstractMethod(ABC):
     robust_norm: str = field(default="linf", kw_only=True)
 
     name: ClassVar[str]
-    handles: ClassVar[frozenset[str]] = frozenset({"classes"})
+    handles: ClassVar[frozenset[str]] = frozenset({"any loss"})
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -323,11 +317,11 @@ def _asked(problem: Problem[Any], budget: Budget, solver: str | AbstractSolver) 
     refusal = loss.refusal(shape)
     if refusal is not None:
         raise ModelError(refusal)
-    asked = {loss.family: _FAMILIES[loss.family]}
-    if loss.family == "guarantees" and not loss.has_leads(shape):
-        asked["margins"] = (
-            f"guarantees with hidden={shape.hidden} and ties='{shape.ties}', of which a solver has "
-            "no program"
+    asked = {}
+    if not loss.has_program(shape):
+        asked["any loss"] = (
+            f"loss '{loss.kind}' with hidden={shape.hidden} and ties='{shape.ties}', of which a "
+            "solver has no program"
         )
     if budget.nodes is not None:
         asked["nodes"] = "limits: nodes, which are for one program and its solver"

@@ -24,14 +24,15 @@ from bdnn.search.margin import widen_margin
 from bdnn.search.objective import default_margin
 from bdnn.search.starts import straight_through
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import AbstractMethod, Phase, Prove
+from bdnn.training.base import Phase, Prove
 from bdnn.training.limits import check_positive
+from bdnn.training.phases.as_classes import OutputMethod
 from bdnn.training.phases.search import is_ready
 from bdnn.training.run import Run
 
 
 @dataclass(frozen=True)
-class Gradients(AbstractMethod):
+class Gradients(OutputMethod):
     """Straight-through gradients, then wider margins at the price of some loss.
 
     Parameters
@@ -48,17 +49,16 @@ class Gradients(AbstractMethod):
     refit: bool = True
 
     name: ClassVar[str] = "gradients"
-    handles: ClassVar[frozenset[str]] = frozenset({"classes", "guarantees", "margins"})
 
     @property
     def refits(self) -> bool:
         return self.refit
 
-    def phases(self, run: Run[Any], solver: str | AbstractSolver) -> Sequence[Phase]:
+    def output_phases(self, run: Run[OutputLoss], solver: str | AbstractSolver) -> Sequence[Phase]:
         """Bounds, and one course of gradients or two."""
         del solver
         bounds = Prove(FREE, share=run.schedule.free_bounds)
-        return [bounds, Learn.of(run, self.wanted_margin, takes_all=True)]
+        return [bounds, Learn.of(run, self.wanted_margin)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,20 +67,18 @@ class Learn(Phase):
 
     margin: float
     rng: np.random.Generator
-    # Whether margins count more than the loss, so that networks are taken whatever that is.
-    takes_all: bool = False
 
     name: ClassVar[str] = "gradients"
     is_final: ClassVar[bool] = True
     chooses: ClassVar[bool] = True
 
     @classmethod
-    def of(cls, run: Run[Any], margin: float | None, *, takes_all: bool = False) -> Self:
+    def of(cls, run: Run[Any], margin: float | None) -> Self:
         """Want a margin, by default a wide one."""
         if margin is None:
             margin = _wide_margin(run.problem.architecture)
         check_positive("wanted_margin", margin)
-        return cls(margin, np.random.default_rng(run.budget.seed), takes_all)
+        return cls(margin, np.random.default_rng(run.budget.seed))
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
         if run.training_part is None:
@@ -101,11 +99,8 @@ class Learn(Phase):
         judge: Problem[OutputLoss] | None = None,
         widens: bool = True,
     ) -> bool:
-        """Train on a problem, and tell whether the network with the wider margins was taken.
-
-        For guarantees wide margins at the samples are what is learnt, and what holds is counted.
-        """
-        problem, network = problem.with_loss(problem.loss.outputs), run.given
+        """Train on a problem, and tell whether the network with the wider margins was taken."""
+        network = run.given
         if network is None and not run.interrupted:
             learning = slot.part(most=max(0.05, run.schedule.gradients * slot.remaining))
             network = straight_through(problem, rng=self.rng, slot=learning)
@@ -131,11 +126,9 @@ class Learn(Phase):
         return True
 
     def _take(self, run: Run[Any], network: Network, phase: str) -> None:
-        """Offer a network, or take it whatever its loss, where it keeps the constraints."""
+        """Take a network whatever its loss, where it keeps the constraints."""
         kept = run.settled(projected(run.problem, network, self.rng))
-        if kept is not None and not self.takes_all:
-            run.offer(kept, phase)
-        elif kept is not None and run.problem.is_feasible(kept):
+        if kept is not None and run.problem.is_feasible(kept):
             run.choose(kept, phase)
 
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral, Real
-from types import MappingProxyType
 
 from bdnn.errors import ModelError
 from bdnn.selection.pace import Shares
@@ -68,19 +66,10 @@ class Limits:
 
 @dataclass(frozen=True)
 class Budget(Limits):
-    """Limits of a run, and what it may use.
+    """Limits of a run, and what it may use."""
 
-    Parameters
-    ----------
-    seconds, gap, nodes, loss, tolerance
-        See :class:`Limits`; no limit of time by default.
-    threads : int
-        Threads or processes.
-    seed : int
-    """
-
-    seconds: float = math.inf
-    threads: int = 1
+    seconds: float = math.inf  # see :class:`Limits`; no limit of time by default
+    threads: int = 1  # threads or processes
     seed: int = 0
 
     @classmethod
@@ -106,10 +95,6 @@ class Share:
         """Seconds of a phase that begins after ``elapsed`` of the limit."""
         seconds = self.part * limit - elapsed if self.of_limit else self.part * left
         return max(0.0, min(seconds, left, self.most))
-
-
-def _sizes(**sizes: int) -> Mapping[str, int]:
-    return field(default_factory=lambda: MappingProxyType(sizes))
 
 
 @dataclass(frozen=True)
@@ -170,9 +155,8 @@ class Schedule:
     selection: Shares = field(default_factory=Shares)
     # Forward passes over all samples after the last moment at which a search can stop.
     last_passes: int = 16
-    # Size that a solver is asked about after a search, by what a loss is about; beyond which no
-    # solver improves on moves in seconds; and of a whole program that is handed over many times.
-    largest_programs: Mapping[str, int] = _sizes(classes=400_000, numbers=3_000, guarantees=20_000)
+    # Size beyond which no solver improves on moves in seconds, and of a whole program that is
+    # handed over many times.
     largest_half: int = 40_000
     largest_neighbourhood: int = 100_000
     # Numbers in the inputs beyond which exact arithmetic on them takes too long.

@@ -1,7 +1,6 @@
 """The methods for everyone: by search, by a program, and by both.
 
-Each is a list of phases per family of losses. Where a search or a solver meets a bound, its network
-is proven optimal.
+Each is a list of phases. Where a search or a solver meets a bound, its network is proven optimal.
 """
 
 from __future__ import annotations
@@ -17,13 +16,11 @@ from bdnn.network.network import Network
 from bdnn.search.starts import Start
 from bdnn.solvers.base import AbstractSolver
 from bdnn.training.base import AbstractMethod, Phase, Prove
-from bdnn.training.gradients import Learn
 from bdnn.training.limits import Share
 from bdnn.training.paper.alternation import Alternate
-from bdnn.training.phases.numbers import DescendNumbers
+from bdnn.training.phases.as_classes import search_for
 from bdnn.training.phases.search import Begin, Descend, Search, Widen
-from bdnn.training.phases.solve import Adapt, Solve, program_size
-from bdnn.training.phases.worst_case import DescendWorstCase
+from bdnn.training.phases.solve import Adapt, Solve
 from bdnn.training.run import Run
 
 
@@ -43,17 +40,14 @@ class Exact(AbstractMethod):
     eps: float = DEFAULT_EPS
 
     name: ClassVar[str] = "exact"
-    handles: ClassVar[frozenset[str]] = frozenset(
-        {"classes", "numbers", "guarantees", "nodes", "solver"}
-    )
+    handles: ClassVar[frozenset[str]] = frozenset({"nodes", "solver"})
 
     def phases(self, run: Run[Any], solver: str | AbstractSolver) -> Sequence[Phase]:
         """The program, from the network of fewer samples if there is one."""
         solve = Solve(solver, self.reductions, self.eps, share=run.schedule.solve)
-        if run.problem.loss.family == "numbers":
-            return [Prove(FREE, share=run.schedule.free_bounds), solve]
-        adapt = [Adapt(share=run.schedule.adapt)] if run.earlier is not None else []
-        return [*adapt, solve]
+        if run.problem.loss.counts_outputs:
+            return [Adapt(share=run.schedule.adapt), solve]
+        return [Prove(FREE, share=run.schedule.free_bounds), solve]
 
 
 @dataclass(frozen=True)
@@ -92,7 +86,6 @@ class Descent(AbstractMethod):
     kicks: int | None = None
 
     name: ClassVar[str] = "descent"
-    handles: ClassVar[frozenset[str]] = frozenset({"classes", "numbers", "guarantees", "margins"})
 
     @property
     def refits(self) -> bool:
@@ -101,11 +94,9 @@ class Descent(AbstractMethod):
     def phases(self, run: Run[Any], solver: str | AbstractSolver) -> Sequence[Phase]:
         """The search of what the loss is about."""
         del solver
-        bounds, family = Prove(FREE, share=run.schedule.free_bounds), run.problem.loss.family
-        if family == "numbers":
-            return [bounds, DescendNumbers(self.patience, self.kicks)]
-        if family == "guarantees":
-            return [bounds, self._worst_case(run, Share())]
+        bounds, loss = Prove(FREE, share=run.schedule.free_bounds), run.problem.loss
+        if not loss.counts_outputs:
+            return [bounds, search_for(loss, run, self, Share())]
         search = Search(run, self.objectives, self.wanted_margin, self.start, self.patience)
         share = run.schedule.lone_search if search.widens else Share()
         return [
@@ -114,12 +105,6 @@ class Descent(AbstractMethod):
             Descend(search, share=share),
             *([Widen(search)] if run.is_free else []),
         ]
-
-    def _worst_case(self, run: Run[Any], share: Share) -> Phase:
-        """Raise the worst leads where these are known, and wide margins elsewhere."""
-        if run.problem.loss.has_leads(run.problem.architecture):
-            return DescendWorstCase(self.wanted_margin, self.patience, share=share)
-        return Learn.of(run, self.wanted_margin)
 
 
 @dataclass(frozen=True)
@@ -152,25 +137,21 @@ class Auto(Descent):
             solver, self.reductions, self.eps, patience=self.patience, share=run.schedule.solve
         )
         bounds = Prove(FREE, share=run.schedule.free_bounds)
-        shape = run.problem.architecture
-        if run.robust is not None and run.problem.loss.family == "classes" and not shape.has_levels:
+        shape, loss = run.problem.architecture, run.problem.loss
+        if not loss.counts_outputs:
+            share = run.schedule.search if solve.is_worthwhile(run) else Share()
+            return [bounds, search_for(loss, run, self, share), solve]
+        if run.robust is not None and not shape.has_levels:
             alone = replace(solve, patience=None)
             if not shape.hidden or run.earlier is not None:
                 return [bounds, alone]
             # The program alone would begin, and mostly end, with a constant network.
             alternate = Alternate(solver, eps=self.eps, share=run.schedule.alternate)
             return [bounds, alternate, alone]
-        lists = {
-            "classes": self._of_classes,
-            "numbers": self._of_numbers,
-            "guarantees": self._of_guarantees,
-        }
-        family = run.problem.loss.family
-        is_led_by_loss = family == "classes" and self.objectives[0] == "loss"
-        planes = plane_bound(run) if is_led_by_loss else []
-        return [*planes, bounds, *lists[family](run, solve)]
+        planes = plane_bound(run) if self.objectives[0] == "loss" else []
+        return [*planes, bounds, *self._of_outputs(run, solve)]
 
-    def _of_classes(self, run: Run[Any], solve: Solve) -> list[Phase]:
+    def _of_outputs(self, run: Run[Any], solve: Solve) -> list[Phase]:
         schedule = run.schedule
         search = Search(run, self.objectives, self.wanted_margin, self.start, self.patience)
         narrow, is_listed = None, False
@@ -188,17 +169,6 @@ class Auto(Descent):
             phases.append(replace(narrow, when=lambda: search.is_compiled and search.wants_proof))
         phases.append(replace(solve, when=lambda: search.wants_proof))
         return [*phases, Widen(search, reserve=reserve, share=last)] if run.is_free else phases
-
-    def _of_numbers(self, run: Run[Any], solve: Solve) -> list[Phase]:
-        is_small = program_size(run.problem) <= run.schedule.largest_programs["numbers"]
-        share = run.schedule.search if is_small else Share()
-        descend = DescendNumbers(self.patience, self.kicks, share=share)
-        return [descend, solve]
-
-    def _of_guarantees(self, run: Run[Any], solve: Solve) -> list[Phase]:
-        search = self._worst_case(run, run.schedule.search)
-        has_program = run.problem.loss.has_leads(run.problem.architecture)
-        return [search, *([solve] if has_program else [])]
 
 
 def plane_bound(run: Run[Any]) -> list[Phase]:

@@ -97,7 +97,7 @@ class Run(Generic[AnyLoss]):
         # How long a forward pass over all samples takes: on large data the last checks need some.
         self.pass_seconds = 0.0
         self._bounds = BestBounds(problem.irreducible)
-        self._handler, self._clock = handler, clock
+        self.handler, self._clock = handler, clock
         self._started = clock()
         self._improved = self._told = 0.0
         self._judged: Incumbent | None = None
@@ -314,10 +314,10 @@ class Run(Generic[AnyLoss]):
 
     def _tell(self, moment: Progress) -> None:
         self._told = self._clock()
-        if self._handler is None:
+        if self.handler is None:
             return
         try:
-            wants_stop = self._handler(moment)
+            wants_stop = self.handler(moment)
         except Exception as error:
             self.handler_error = error  # which is the caller's and no failure of a phase
             raise

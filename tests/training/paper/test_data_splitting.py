@@ -20,6 +20,7 @@ from bdnn.training.paper.clusters import Partition, Sampler
 from bdnn.training.paper.epoch import Candidate, EpochProblem
 from bdnn.training.run import Run
 from tests.constraints.asking import constrain
+from tests.grids import in_turn
 from tests.problems import random_problem, weighted
 from tests.sentences import assert_one_sentence
 from tests.training.paper.test_clusters import clouds
@@ -43,8 +44,10 @@ def iris(method, *, hidden=(10,), **options) -> BDNNClassifier:
     return BDNNClassifier(hidden=hidden, method=method, **options).fit(data.X, data.y)
 
 
-@pytest.mark.parametrize("thresholds", ["neuron", "layer", "zero"])
-@pytest.mark.parametrize("weights", ["continuous", "ternary", "binary", "int:2"])
+@pytest.mark.parametrize(
+    ("weights", "thresholds"),
+    in_turn(["continuous", "ternary", "binary", "int:2"], ["neuron", "layer", "zero"]),
+)
 def test_every_kind_of_network_is_trained(weights, thresholds):
     problem = clouds(120, weights=weights)
     shape = problem.architecture

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -14,6 +16,7 @@ from bdnn.problem.losses.output import classification
 from bdnn.search import random_start
 from bdnn.training.paper.construction import allowed_units, construct, propose_directions
 from bdnn.training.paper.epoch import Candidate, EpochProblem, EpochSolver
+from tests.grids import in_turn
 from tests.oracle import smallest_loss
 from tests.problems import random_problem
 
@@ -35,9 +38,9 @@ def solve(epoch, *, seed=0, alone=False):
     return solver.solve(epoch, previous, rng=rng, slot=Slot.of(60))
 
 
-@pytest.mark.parametrize("is_plain", [False, True], ids=["bound and construction", "solver alone"])
-@pytest.mark.parametrize("thresholds", KINDS)
-@pytest.mark.parametrize("weights", SETS)
+@pytest.mark.parametrize(
+    ("weights", "thresholds", "is_plain"), in_turn(product(SETS, KINDS), [False, True])
+)
 def test_the_optimum_is_the_enumerated_one(weights, thresholds, is_plain):
     for seed in range(3):
         epoch = tiny_epoch(

@@ -18,6 +18,7 @@ from bdnn.search import random_start
 from bdnn.training import Budget, LocalSearch
 from bdnn.training.paper.halves import Halves, Neighbourhood, free_layers
 from bdnn.training.paper.programs import HalfPrograms
+from tests.grids import in_turn
 from tests.oracle import smallest_loss
 from tests.problems import random_problem
 from tests.sentences import assert_one_sentence
@@ -31,7 +32,6 @@ MODES = [
     LocalSearch(starts=1, start="search"),
     LocalSearch(paper=True),
 ]
-NAMES = ["default", "search", "mip", "neighbourhoods", "from search", "paper"]
 
 
 def check(problem, network, result):
@@ -49,17 +49,18 @@ def check(problem, network, result):
         assert step["status"] != "optimal" or step["loss"] >= step["bound"]
 
 
-@pytest.mark.parametrize("method", MODES, ids=NAMES)
+SHAPES = [
+    ("ternary", "neuron", (4,)),
+    ("continuous", "layer", (3,)),
+    ("binary", "zero", (3, 3)),
+    ("int:2", "layer", (3, 2, 2)),
+    ("continuous", "neuron", (3, 3)),
+    ("ternary", "zero", ()),
+]
+
+
 @pytest.mark.parametrize(
-    ("weights", "thresholds", "hidden"),
-    [
-        ("ternary", "neuron", (4,)),
-        ("continuous", "layer", (3,)),
-        ("binary", "zero", (3, 3)),
-        ("int:2", "layer", (3, 2, 2)),
-        ("continuous", "neuron", (3, 3)),
-        ("ternary", "zero", ()),
-    ],
+    ("weights", "thresholds", "hidden", "method"), in_turn(SHAPES, MODES), ids=str
 )
 def test_the_loss_never_rises(method, weights, thresholds, hidden):
     problem = random_problem(

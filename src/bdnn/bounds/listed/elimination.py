@@ -61,10 +61,6 @@ class DualProgram:
 
     Its variables are the duals, which add up to 1, and the largest value of a unit; a unit is a
     row. Needs are costs, so that other needs are answered from the last vertex.
-
-    Parameters
-    ----------
-    n_inputs : int
     """
 
     def __init__(self, n_inputs: int) -> None:
@@ -134,21 +130,14 @@ class DualProgram:
 
 
 class Elimination:
-    """A list of units, from which those are struck off that no network without an error has.
-
-    Parameters
-    ----------
-    columns : array of 0 and 1, shape (n_inputs, n_units)
-    needs : array of int, one per input
-        How many units must serve an input, at least 1.
-    n_units : int
-        Units of the network.
-    is_over : callable () -> bool
-        Whether to give up.
-    """
+    """A list of units, from which those are struck off that no network without an error has."""
 
     def __init__(
-        self, columns: Columns, needs: Needs, n_units: int, is_over: Callable[[], bool]
+        self,
+        columns: Columns,
+        needs: Needs,  # how many units must serve an input, at least 1
+        n_units: int,  # units of the network
+        is_over: Callable[[], bool],  # whether to give up
     ) -> None:
         self.columns, self.needs, self.n_units, self.is_over = columns, needs, n_units, is_over
         self.program = DualProgram(len(needs))

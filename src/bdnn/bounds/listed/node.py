@@ -26,43 +26,22 @@ IMPOSSIBLE = 2**40
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What one output should be, for which units.
+    """What one output should be, for which units."""
 
-    Parameters
-    ----------
-    table : UnitTable
-        All units there are.
-    wanted : array of bool, one per input
-        Whether the output should be 1.
-    costs : array of int, one per input
-        What giving up an input costs.
-    """
-
-    table: UnitTable
-    wanted: BoolArray
-    costs: Indices
+    table: UnitTable  # all units there are
+    wanted: BoolArray  # whether the output should be 1
+    costs: Indices  # what giving up an input costs
 
 
 @dataclass(frozen=True)
 class Team:
-    """Interchangeable units: equal weights in the rule, equal values asked at some inputs.
-
-    Parameters
-    ----------
-    units : tuple of int
-    on, off : tuples of int
-        Inputs where all of them are on, and off.
-    vectors : array or None
-        Weight vectors that are left for them, None for all.
-    columns : tuple of patterns
-        Units worth beginning with.
-    """
+    """Interchangeable units: equal weights in the rule, equal values asked at some inputs."""
 
     units: Units
-    on: tuple[int, ...] = ()
+    on: tuple[int, ...] = ()  # inputs where all of them are on, and off
     off: tuple[int, ...] = ()
-    vectors: Indices | None = None
-    columns: tuple[BoolArray, ...] = ()
+    vectors: Indices | None = None  # weight vectors that are left for them, None for all
+    columns: tuple[BoolArray, ...] = ()  # units worth beginning with
 
 
 @dataclass(frozen=True)
@@ -100,28 +79,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Rows:
-    """What inputs still need.
+    """What inputs still need."""
 
-    Parameters
-    ----------
-    input, need : arrays of int, one per row
-        So many units must have the value that the input needs.
-    member : array of 0 and 1, shape (n_rows, n_teams)
-        Teams these units may belong to.
-    most : array of float, one per row
-        Largest multiplier that can pay.
-    can_go : array of bool, one per input
-        Whether the input can be given up.
-    fixed : int
-        Cost of inputs that cannot be served any more.
-    """
-
-    input: Indices
+    input: Indices  # so many units must have the value that the input needs
     need: Indices
-    member: Indices
-    most: FloatArray
-    can_go: BoolArray
-    fixed: int
+    member: Indices  # teams these units may belong to
+    most: FloatArray  # largest multiplier that can pay
+    can_go: BoolArray  # whether the input can be given up
+    fixed: int  # cost of inputs that cannot be served any more
 
     @classmethod
     def write(cls, task: Task, node: Node, state: NDArray[np.int8], level: int | None) -> Rows:

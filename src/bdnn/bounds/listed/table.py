@@ -43,18 +43,14 @@ class Domain(NamedTuple):
 
 
 class UnitTable:
-    """The order of the inputs for every weight vector.
+    """The order of the inputs for every weight vector."""
 
-    Parameters
-    ----------
-    inputs : array of shape (n_inputs, n_features)
-    kind : WeightSet
-        A set for which :func:`is_listable` holds.
-    slot : Slot
-        When it is over the table is left incomplete.
-    """
-
-    def __init__(self, inputs: FloatArray, kind: WeightSet, slot: Slot = _ENDLESS) -> None:
+    def __init__(
+        self,
+        inputs: FloatArray,  # (n_inputs, n_features)
+        kind: WeightSet,  # a set for which :func:`is_listable` holds
+        slot: Slot = _ENDLESS,  # when it is over the table is left incomplete
+    ) -> None:
         self.n_inputs, n_features = inputs.shape
         self.n_vectors = n_weight_vectors(kind, n_features)
         shape = (self.n_vectors, self.n_inputs)

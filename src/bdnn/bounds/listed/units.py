@@ -54,15 +54,9 @@ _FIRST_INPUTS = 400
 
 @dataclass(frozen=True)
 class ListedUnits:
-    """Branch and price over whole units, for two classes and few integer weights.
+    """Branch and price over whole units, for two classes and few integer weights."""
 
-    Parameters
-    ----------
-    threads : int
-        Rules that are refuted at a time.
-    """
-
-    threads: int = 1
+    threads: int = 1  # rules that are refuted at a time
 
     def applies(self, problem: Problem[Any]) -> bool:
         """Tell whether all units of the first layer can be listed, and are few enough."""

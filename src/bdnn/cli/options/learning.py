@@ -131,13 +131,11 @@ class Learning:
         """Make the method with its settings."""
         from bdnn.training.base import METHODS
 
-        wanted = "numbers" if self.regression else "classes"
-        methods = {name: kind for name, kind in METHODS.items() if wanted in kind.handles}
         name = self.method or "auto"
-        known = _scalars(methods[name]) if name in methods else {}
+        known = _scalars(METHODS[name]) if name in METHODS else {}
         for key, value in settings.items():
             if key not in known:
-                owners = [f"--method {m}" for m, kind in methods.items() if key in _scalars(kind)]
+                owners = [f"--method {m}" for m, kind in METHODS.items() if key in _scalars(kind)]
                 raise ModelError(
                     f"--set {key} is for {' or '.join(owners) or 'no method'}, got method "
                     f"{name!r}: choose among {', '.join(known) or 'other methods'}."
@@ -148,7 +146,7 @@ class Learning:
             ):
                 wanted = _NAMES[known[key]]
                 raise ModelError(f"--set {key} must be {wanted}, got {value!r}: correct it.")
-        return methods[name](**settings)
+        return METHODS[name](**settings)
 
 
 _NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: "a word"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from bdnn.problem.regions import Regions
 from bdnn.problem.samples import Samples
 from bdnn.program import IndexArray
 
+if TYPE_CHECKING:
+    from bdnn.problem.losses.output import OutputLoss
+
 
 class AbstractLoss(ABC):
     """What the answers of a network cost, summed over samples.
@@ -28,8 +31,14 @@ class AbstractLoss(ABC):
     """
 
     kind: ClassVar[str]
-    #: What it is about, which methods have phases for: ``classes``, ``numbers``, ``guarantees``.
-    family: ClassVar[str] = "classes"
+    #: Whether it is about outputs that are on or off, each at a price.
+    counts_outputs: ClassVar[bool] = False
+    #: Whether outputs are numbers that should be near to targets.
+    has_targets: ClassVar[bool] = False
+    #: Whether errors count by their squares.
+    is_squared: ClassVar[bool] = False
+    #: Products of a program up to which a solver does more than a search.
+    largest_program: ClassVar[int] = 20_000
 
     def products(self, architecture: Architecture) -> int:
         """Products of a weight with an input that a program has for every line."""
@@ -91,6 +100,15 @@ class AbstractLoss(ABC):
         """The loss of some of the lines."""
 
     @abstractmethod
+    def as_classes(self, architecture: Architecture) -> tuple[Architecture, OutputLoss]:
+        """Name classes that are near to what is asked, and networks with an output for each."""
+
+    def has_program(self, architecture: Architecture) -> bool:
+        """Tell whether a solver can be asked about such networks."""
+        del architecture
+        return True
+
+    @abstractmethod
     def refusal(self, architecture: Architecture) -> str | None:
         """Say why networks of an architecture have no such loss; None where they do."""
 
@@ -104,12 +122,8 @@ def idle_layers(
     all sums; where they are all 0, units without weights take the value of a sum of 0, and with
     weights that cannot be 0 no unit is constant.
 
-    Returns
-    -------
-    weights, thresholds : lists
-        Of all layers; the outputs' thresholds are 0.
-    fed : array of shape (n_lines or 1, units)
-        What the outputs get to weigh.
+    Also returns ``weights, thresholds``, of all layers; the outputs' thresholds are 0; ``fed``,
+    what the outputs get to weigh.
     """
     weights = [
         np.full((units, n), 0.0 if kind.zero else 1.0)

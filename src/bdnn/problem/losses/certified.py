@@ -39,7 +39,6 @@ class CertifiedLoss(AbstractLoss):
     n_outputs: int
 
     kind: ClassVar[str] = "certified"
-    family: ClassVar[str] = "guarantees"
 
     def products(self, architecture: Architecture) -> int:
         """Sums of a first layer over a box are given by its weights alone."""
@@ -145,6 +144,10 @@ class CertifiedLoss(AbstractLoss):
     def refusal(self, architecture: Architecture) -> str | None:
         return self.outputs.refusal(architecture)
 
-    def has_leads(self, architecture: Architecture) -> bool:
+    def as_classes(self, architecture: Architecture) -> tuple[Architecture, OutputLoss]:
+        """The samples themselves, which regions lie around."""
+        return architecture, self.outputs
+
+    def has_program(self, architecture: Architecture) -> bool:
         """Whether searches and programs know the worst leads: of scores, above a hidden layer."""
         return bool(architecture.hidden) and architecture.ties == "score"

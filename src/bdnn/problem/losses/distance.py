@@ -18,8 +18,12 @@ from bdnn.network.network import Network
 from bdnn.problem.bound import Bound, Condition
 from bdnn.problem.limits import WeightLimits
 from bdnn.problem.losses.base import AbstractLoss, idle_layers
+from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.samples import Samples
 from bdnn.program import IndexArray
+
+# Classes in place of numbers.
+_CLASSES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +48,8 @@ class DistanceLoss(AbstractLoss):
     offset: float = 0.0  # what the samples cost beyond this table of targets
     ridge: float = 0.0  # price of squared output weights
 
-    family: ClassVar[str] = "numbers"
+    has_targets: ClassVar[bool] = True
+    largest_program: ClassVar[int] = 3_000
 
     @abstractmethod
     def size(self, errors: FloatArray) -> FloatArray:
@@ -145,6 +150,18 @@ class DistanceLoss(AbstractLoss):
             group=place[self.group[kept]],
             offset=share * self.offset,
         )
+
+    def as_classes(self, architecture: Architecture) -> tuple[Architecture, OutputLoss]:
+        """Cut the targets, all outputs together, into parts of about equal weight."""
+        size = self.targets @ np.sqrt(self.deviation_price)
+        order = np.argsort(size, kind="stable")
+        reached = np.cumsum(self.weight[order]) / self.total
+        places = np.searchsorted(reached, np.arange(1, _CLASSES) / _CLASSES)
+        labels = np.searchsorted(np.unique(size[order[places]]), size)
+        counted = np.zeros((int(self.group.max(initial=-1)) + 1, _CLASSES))
+        np.add.at(counted, (self.group, labels), self.weight)
+        shape = replace(architecture, output="step", n_outputs=_CLASSES)
+        return shape, OutputLoss.of_weights(counted)
 
     def refusal(self, architecture: Architecture) -> str | None:
         return None if architecture.output == "identity" else "numbers need identity outputs"

@@ -40,6 +40,8 @@ class OutputLoss(AbstractLoss):
     grain: Fraction = Fraction(1)
 
     kind: ClassVar[str] = "output"
+    counts_outputs: ClassVar[bool] = True
+    largest_program: ClassVar[int] = 400_000
 
     @classmethod
     def of(cls, samples: Samples, labels: NDArray[np.integer], n_outputs: int) -> OutputLoss:
@@ -53,11 +55,6 @@ class OutputLoss(AbstractLoss):
         """Take the weight of every class on every line as floats."""
         counts, grain = whole_multiples(label_weight.ravel())
         return cls(counts.reshape(label_weight.shape), grain)
-
-    @property
-    def outputs(self) -> OutputLoss:
-        """What is asked of outputs at the samples themselves, as of other losses."""
-        return self
 
     @cached_property
     def counts_on(self) -> IntegerArray:
@@ -150,6 +147,9 @@ class OutputLoss(AbstractLoss):
 
     def subset(self, lines: IndexArray) -> OutputLoss:
         return replace(self, counts=self.counts[lines])
+
+    def as_classes(self, architecture: Architecture) -> tuple[Architecture, OutputLoss]:
+        return architecture, self
 
     def refusal(self, architecture: Architecture) -> str | None:
         return None if architecture.output == "step" else "classes need steps as outputs"

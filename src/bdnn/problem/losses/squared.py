@@ -21,6 +21,7 @@ class SquaredLoss(DistanceLoss):
     """
 
     kind: ClassVar[str] = "squared"
+    is_squared: ClassVar[bool] = True
 
     @classmethod
     def of(

@@ -59,16 +59,7 @@ class Block:
 
 
 class Builder(ABC):
-    """A program whose layers are there, for the terms of its problem.
-
-    Attributes
-    ----------
-    program : Program
-    problem : Problem
-    layers : sequence of LayerColumns
-    number : int
-        Of the term that is being added, to tell names apart.
-    """
+    """A program whose layers are there, for the terms of its problem."""
 
     def __init__(
         self, program: Program, problem: Problem[Any], layers: Sequence[LayerColumns]
@@ -76,7 +67,7 @@ class Builder(ABC):
         self.program = program
         self.problem = problem
         self.layers = layers
-        self.number = 0
+        self.number = 0  # of the term that is being added, to tell names apart
         self._support: dict[int, IndexArray] = {}
 
     def add(self) -> tuple[Block, ...]:

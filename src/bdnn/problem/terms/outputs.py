@@ -141,15 +141,9 @@ def _balanced(row: FloatArray) -> tuple[FloatArray, float]:
 
 @dataclass(frozen=True, eq=False)
 class MustClassify(AbstractConstraint):
-    """Some samples must be right: the output of their class is on and no other one.
+    """Some samples must be right: the output of their class is on and no other one."""
 
-    Parameters
-    ----------
-    samples : sequence of int or mask
-        Rows of what is given to ``fit``, counted from 0.
-    """
-
-    samples: Sequence[int] | NDArray[np.integer]
+    samples: Sequence[int] | NDArray[np.integer]  # rows of what is given to ``fit``, counted from 0
 
     def resolve(self, context: Context) -> list[AbstractTerm]:
         """Fix the outputs of the samples."""

@@ -286,11 +286,7 @@ def commit(s: Arrays, v: Levels | None, k: int, unit: int) -> float:
 def unit_task(s: Arrays, v: Levels | None, k: int, unit: int) -> tuple[FloatArray, FloatArray]:
     """Collect the inputs on which a unit of layer ``k`` matters, and what they gain.
 
-    Returns
-    -------
-    H : array of shape (weights, chosen inputs)
-        Inputs of the unit.
-    gains : array of shape (levels, chosen inputs)
+    Also returns ``H``, inputs of the unit.
     """
     every = unit_gains(s, v, k, unit)
     count, m = every.shape

@@ -162,10 +162,7 @@ def best_interval(
 ) -> tuple[float, float, float]:
     """Find the widest of the best intervals between breakpoints in [low, high].
 
-    Returns
-    -------
-    middle, value, width : float
-        The value is ``-inf`` where no interval is wide enough to be safe from rounding.
+    The value is ``-inf`` where no interval is wide enough to be safe from rounding.
     """
     if n >= _MANY:
         breaks, jumps, n, base = _thinned(breaks, jumps, n, base, low, high)

@@ -42,11 +42,8 @@ def line_search(
 ) -> tuple[float, float, float]:
     """Find the step along a direction with the largest merit; return step, merit and width.
 
-    Returns
-    -------
-    step, merit, width : float
-        The middle of the widest of the best intervals, the merit there, and the interval's width.
-        The merit is ``-inf`` where no interval is wide enough to be safe from rounding.
+    Returns the middle of the widest of the best intervals, the merit there, and the interval's
+    width. The merit is ``-inf`` where no interval is wide enough to be safe from rounding.
     """
     m = len(sums)
     breaks = np.empty(m)

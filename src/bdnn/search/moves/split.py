@@ -34,19 +34,14 @@ class UnitSearch:
     """The choice of one unit of the last hidden layer while all others stay.
 
     For the squared loss, and steps whose thresholds are their own or 0.
-
-    Parameters
-    ----------
-    state : SearchState
-    unit : int
-        Counted within its layer.
-    rng : numpy.random.Generator
-    sharing : int
-        How many units have to share the room for weights.
     """
 
     def __init__(
-        self, state: SearchState, unit: int, rng: np.random.Generator, sharing: int = 1
+        self,
+        state: SearchState,
+        unit: int,  # counted within its layer
+        rng: np.random.Generator,
+        sharing: int = 1,  # how many units have to share the room for weights
     ) -> None:
         problem, s, shape = state.problem, state.arrays, state.problem.architecture
         self.state, self.unit, self.rng = state, unit, rng

@@ -19,20 +19,14 @@ _QUANTILES = 1024
 
 
 class RankNoise:
-    """Moves samples by normal noise of their ranks, feature by feature.
-
-    Parameters
-    ----------
-    inputs : array of shape (n_inputs, n_features)
-    weight : array of shape (n_inputs,)
-        How many samples every input stands for.
-    spread : float
-        Standard deviation of the noise, as a share of all samples.
-    rng : numpy.random.Generator
-    """
+    """Moves samples by normal noise of their ranks, feature by feature."""
 
     def __init__(
-        self, inputs: FloatArray, weight: FloatArray, spread: float, rng: np.random.Generator
+        self,
+        inputs: FloatArray,  # (n_inputs, n_features)
+        weight: FloatArray,  # (n_inputs,): how many samples every input stands for
+        spread: float,  # standard deviation of the noise, as a share of all samples
+        rng: np.random.Generator,
     ) -> None:
         self.rng, self.spread = rng, spread * _QUANTILES
         n_inputs, n_features = inputs.shape
@@ -70,19 +64,15 @@ class ClassNoise:
 
     Where classes are apart, what differs within one of them does not matter for telling it from the
     others. Where they overlap, such moves lead far into another class.
-
-    Parameters
-    ----------
-    inputs : array of shape (n_inputs, n_features)
-    mass : array of shape (n_inputs, n_classes)
-        How many samples of every class an input stands for.
-    most : float
-        Largest part of a difference.
-    rng : numpy.random.Generator
     """
 
     def __init__(
-        self, inputs: FloatArray, mass: FloatArray, most: float, rng: np.random.Generator
+        self,
+        inputs: FloatArray,  # (n_inputs, n_features)
+        # (n_inputs, n_classes): how many samples of every class an input stands for.
+        mass: FloatArray,
+        most: float,  # largest part of a difference
+        rng: np.random.Generator,
     ) -> None:
         self.inputs, self.most, self.rng = inputs, most, rng
         self.leading = mass.argmax(axis=1)

@@ -25,18 +25,19 @@ from bdnn.problem.losses.output import OutputLoss
 from bdnn.program import IndexArray
 from bdnn.search.loading import wait_until_ready
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import AbstractMethod, Phase
+from bdnn.training.base import Phase
 from bdnn.training.limits import is_number
 from bdnn.training.paper.clusters import BatchKind, Partition, Sampler, SplitKind
 from bdnn.training.paper.construction import construct
 from bdnn.training.paper.epoch import Candidate, EpochProblem, EpochSolution, EpochSolver
 from bdnn.training.paper.polish import Judge, Judgement, is_learnt, learnt, polish
+from bdnn.training.phases.as_classes import OutputMethod
 from bdnn.training.robust import settled
 from bdnn.training.run import Run
 
 
 @dataclass(frozen=True)
-class DataSplitting(AbstractMethod):
+class DataSplitting(OutputMethod):
     """Train on batches whose clusters share their activations, and split clusters as they fail.
 
     A radius holds for the inputs of the batch that the network comes from. A batch that is all the
@@ -86,13 +87,13 @@ class DataSplitting(AbstractMethod):
     paper: bool = False
 
     name: ClassVar[str] = "data_splitting"
-    handles: ClassVar[frozenset[str]] = frozenset({"classes", "solver"})
+    handles: ClassVar[frozenset[str]] = frozenset({"any loss", "solver"})
 
     @property
     def refits(self) -> bool:
         return self.refit and self._settled().polish and self.robust_radius is None
 
-    def phases(self, run: Run[Any], solver: str | AbstractSolver) -> list[Phase]:
+    def output_phases(self, run: Run[Any], solver: str | AbstractSolver) -> list[Phase]:
         """All epochs, and the polish of the best network."""
         method = self._settled()
         method._check()

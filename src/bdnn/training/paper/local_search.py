@@ -23,15 +23,16 @@ from bdnn.problem.samples import Samples
 from bdnn.problem.terms.context import is_whole
 from bdnn.search.margin import widen_margin
 from bdnn.solvers.base import AbstractSolver
-from bdnn.training.base import AbstractMethod, Phase
+from bdnn.training.base import Phase
 from bdnn.training.limits import Share, is_number
 from bdnn.training.paper.alternation import Alternate, LocalStart, Subproblems
 from bdnn.training.paper.halves import Freed
+from bdnn.training.phases.as_classes import OutputMethod
 from bdnn.training.run import Run
 
 
 @dataclass(frozen=True)
-class LocalSearch(AbstractMethod):
+class LocalSearch(OutputMethod):
     """Optimise odd and even layers in turn.
 
     Parameters
@@ -67,9 +68,9 @@ class LocalSearch(AbstractMethod):
     paper: bool = False
 
     name: ClassVar[str] = "local_search"
-    handles: ClassVar[frozenset[str]] = frozenset({"classes", "solver"})
+    handles: ClassVar[frozenset[str]] = frozenset({"any loss", "solver"})
 
-    def phases(self, run: Run[Any], solver: str | AbstractSolver) -> list[Phase]:
+    def output_phases(self, run: Run[Any], solver: str | AbstractSolver) -> list[Phase]:
         """All starts, and wider margins for the best network."""
         method = self._settled()
         method._check()

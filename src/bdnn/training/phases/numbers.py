@@ -10,12 +10,14 @@ from threadpoolctl import threadpool_limits
 
 from bdnn.clock import Slot
 from bdnn.errors import ModelError
+from bdnn.problem.losses.distance import DistanceLoss
 from bdnn.problem.problem import Problem
 from bdnn.search.loading import wait_for_regression
 from bdnn.search.refit import refit
 from bdnn.search.regression import build, draw, kick, sweep
 from bdnn.training.base import Phase
-from bdnn.training.limits import check_positive
+from bdnn.training.limits import Share, check_positive
+from bdnn.training.phases.as_classes import search_for
 from bdnn.training.phases.search import NOT_LOADED, PAID
 from bdnn.training.run import Run
 
@@ -79,3 +81,9 @@ class DescendNumbers(Phase):
             return self.kicks
         cells = len(problem.inputs) * problem.architecture.widths[-2]
         return _MANY_KICKS if cells <= _FEW_CELLS else 1
+
+
+@search_for.register(DistanceLoss)
+def _(loss: DistanceLoss, run: Run[Any], method: Any, share: Share) -> Phase:
+    del loss, run
+    return DescendNumbers(method.patience, method.kicks, share=share)

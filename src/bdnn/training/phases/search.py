@@ -56,17 +56,7 @@ _DEFAULT_OBJECTIVES = ("loss", "margin")
 
 
 class Search:
-    """What the phases of a search share.
-
-    Attributes
-    ----------
-    is_compiled : bool
-        Whether the moves were loaded in time.
-    first : Network or None
-        The network the search began with.
-    pace : Pace
-        What fits into its time.
-    """
+    """What the phases of a search share."""
 
     def __init__(
         self,
@@ -86,9 +76,9 @@ class Search:
                 f"{run.problem.demands}: leave objectives out, or give margins a price by "
                 "Regularizer(saturated_margin=...)."
             )
-        self.is_compiled = True
-        self.first: Network | None = None
-        self.pace = Pace()
+        self.is_compiled = True  # whether the moves were loaded in time
+        self.first: Network | None = None  # the network the search began with
+        self.pace = Pace()  # what fits into its time
         self.spawn_seed = run.spawn_seed
         self.seed_of_draw: Callable[[int], np.random.SeedSequence] = run.seed_of_draw
 

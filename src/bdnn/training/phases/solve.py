@@ -60,7 +60,7 @@ class Adapt(Phase):
 
     def applies(self, run: Run[Any]) -> bool:
         """Tell whether there was a run on some of the samples."""
-        is_plain = run.problem.loss.family == "classes" and not run.problem.terms
+        is_plain = run.problem.loss.counts_outputs and not run.problem.terms
         return run.earlier is not None and is_plain
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
@@ -94,14 +94,19 @@ class Solve(Phase):
 
     def applies(self, run: Run[Any]) -> bool:
         """Tell whether a proof is worth the time."""
-        del run
-        return self.when()
+        return self.when() and bool(run.problem.loss.has_program(run.problem.architecture))
+
+    def is_worthwhile(self, run: Run[Any]) -> bool:
+        """Tell whether a solver can do more than a search that came before."""
+        loss = run.problem.loss
+        is_small = program_size(run.problem) <= loss.largest_program
+        return bool(is_small and loss.has_program(run.problem.architecture))
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
         """Build, explore, solve, and say why that ended."""
         size = program_size(run.problem)
         if self.patience is not None:
-            if size > run.schedule.largest_programs[run.problem.loss.family]:
+            if not self.is_worthwhile(run):
                 reason = "the program is too large for a solver, so that only the search ran"
                 return run.end(run.ended, reason)
         elif size > run.schedule.products_per_second * slot.remaining:
@@ -146,7 +151,7 @@ class Solving:
     @property
     def has_tangents(self) -> bool:
         """Whether squares are held by tangents."""
-        return self.run.problem.loss.kind == "squared" and self.model.loss.f is not None
+        return self.run.problem.loss.is_squared and self.model.loss.f is not None
 
     @property
     def bound_origin(self) -> str:
@@ -170,7 +175,7 @@ class Solving:
         """Large-neighbourhood moves until one round over the units brings nothing."""
         run, model, schedule = self.run, self.model, self.run.schedule
         hidden, size = run.problem.architecture.hidden, program_size(run.problem)
-        is_plain = run.problem.loss.family == "classes"
+        is_plain = run.problem.loss.counts_outputs
         if not is_plain or not hidden or size > schedule.largest_neighbourhood:
             return
         slot = slot.part(schedule.explore.part)
@@ -282,12 +287,12 @@ class Solving:
         """
         problem, network = self.run.problem, self.model.read(solution)
         network = projected(problem, network, np.random.default_rng(self.run.budget.seed))
-        if problem.loss.family == "numbers":
+        if problem.loss.has_targets:
             network = refit(problem, network)
             self._seen.append(network)
         self.run.offer(network, phase)
         claimed += 1e-6 * max(1.0, abs(claimed))
-        if problem.loss.family == "classes" and problem.objective(network) > claimed:
+        if problem.loss.counts_outputs and problem.objective(network) > claimed:
             repaired = repair(self.model, solution)
             if repaired is not None:
                 self.run.offer(repaired, "repair")
@@ -316,7 +321,7 @@ class Solving:
 def _build(run: Run[Any], phase: Solve, engine: AbstractSolver | None) -> Any:
     """Write down the program; what grows with further samples goes on from the last one."""
     problem, loss = run.problem, run.problem.loss
-    if loss.family == "classes" and not problem.terms:
+    if loss.counts_outputs and not problem.terms:
         return run.models.build(
             problem, reductions=phase.reductions, eps=phase.eps, robust=run.robust
         )
@@ -326,5 +331,5 @@ def _build(run: Run[Any], phase: Solve, engine: AbstractSolver | None) -> Any:
         reductions=phase.reductions,
         eps=phase.eps,
         robust=run.robust,
-        tangents=loss.kind == "squared" and not takes_squares,
+        tangents=loss.is_squared and not takes_squares,
     )

@@ -18,7 +18,9 @@ from bdnn.search.limits import projected
 from bdnn.search.loading import wait_for_worst_case
 from bdnn.search.starts import as_levels
 from bdnn.training.base import Phase
-from bdnn.training.limits import check_positive
+from bdnn.training.gradients import Gradients
+from bdnn.training.limits import Share, check_positive
+from bdnn.training.phases.as_classes import AsClasses, search_for
 from bdnn.training.phases.search import NOT_LOADED
 from bdnn.training.run import Run
 
@@ -126,3 +128,11 @@ def _copied(network: Network, shape: Architecture) -> Network:
         network = embed(network, replace(shape, activations=()))
         return as_levels(network, shape)
     return network if network.architecture == shape else embed(network, shape)
+
+
+@search_for.register(CertifiedLoss)
+def _(loss: CertifiedLoss, run: Run[Any], method: Any, share: Share) -> Phase:
+    """Raise the worst leads where these are known, and wide margins elsewhere."""
+    if loss.has_program(run.problem.architecture):
+        return DescendWorstCase(method.wanted_margin, method.patience, share=share)
+    return AsClasses(Gradients(method.wanted_margin), share=share)

@@ -3,18 +3,25 @@
 A unit splits the inputs by their sums: all from some sum on are on one side. Weights that are each
 other's negative give the same splits. Without a hidden layer every output is a unit of its own and
 takes one side; with one unit in the first layer every output takes what is best on both sides.
+
+The functions of hidden units that an output can be.
+
+The output is a threshold function. Units may be turned round, because half-spaces and weight sets
+are closed under it, so that the function can be taken as monotone; and units may be constant, so
+that only functions of all units matter.
 """
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import accumulate
+from itertools import accumulate, combinations, combinations_with_replacement
 from typing import Any
 
 from bdnn.checker.bounds import Masses
-from bdnn.checker.claims import Deadline
+from bdnn.checker.claims import Deadline, as_list, positive
 from bdnn.checker.model import CheckedModel
 
 # Sums of all weights with all inputs; some minutes.
@@ -26,10 +33,7 @@ def weights_bound(
 ) -> Fraction:
     """Smallest loss of one unit.
 
-    Raises
-    ------
-    ValueError
-        If there are more units, or too many weights.
+    Raises ValueError if there are more units, or too many weights.
     """
     del certificate
     if model.hidden and (model.hidden[0] > 1 or len(model.layers[0].values) > 2):
@@ -63,10 +67,7 @@ def weights_bound(
 def weight_values(kind: str) -> range | tuple[int, int]:
     """Read the weights of an integer set.
 
-    Raises
-    ------
-    ValueError
-        If it is none.
+    Raises ValueError if it is none.
     """
     if kind == "binary":
         return (-1, 1)
@@ -96,3 +97,60 @@ def all_sums(inputs: Sequence[Sequence[int]], values: Sequence[int]) -> Iterator
                 yield from extend(j + 1, more, is_zero and w == 0)
 
     return extend(0, [0] * len(inputs), True)
+
+
+# Monotone threshold functions of up to four units have integer weights up to 3 (Muroga 1971); where
+# outputs have weights -1, 0 and 1 they only count units.
+_MOST_UNITS, _LARGEST_WEIGHT = 5, 3
+
+Units = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A monotone function of units."""
+
+    # Smallest sets whose units on make it 1, and whose units off make it 0.
+    implicants: tuple[Units, ...]
+    implicates: tuple[Units, ...]
+
+    @classmethod
+    def read(cls, stated: Any) -> Rule:
+        """Read weights and a threshold."""
+        weights, threshold = as_list(stated)
+        if len(as_list(weights)) > _MOST_UNITS:
+            raise ValueError("a function of too many units")
+        return cls.of([positive(weight) for weight in weights], positive(threshold))
+
+    @classmethod
+    def of(cls, weights: Sequence[int], threshold: int) -> Rule:
+        """The function that is 1 iff the weights of the units that are on reach a threshold."""
+        units = range(len(weights))
+        sets = [s for size in range(len(weights) + 1) for s in combinations(units, size)]
+        total = sum(weights)
+        reach = {s: sum(weights[j] for j in s) for s in sets}
+        return cls(
+            _smallest([s for s in sets if reach[s] >= threshold]),
+            _smallest([s for s in sets if total - reach[s] < threshold]),
+        )
+
+
+def rules_of(model: CheckedModel, n_units: int) -> set[Rule]:
+    """Monotone threshold functions of all units, one of every order of them.
+
+    Raises ValueError if there are too many units to know all.
+    """
+    counts = model.layers[-1].kind in ("ternary", "binary", "int:1")
+    if n_units > (_MOST_UNITS if counts else _MOST_UNITS - 1):
+        raise ValueError("there are too many units")
+    weights = range(1, 2 if counts else 1 + _LARGEST_WEIGHT)
+    rules = {
+        Rule.of(chosen[::-1], threshold)
+        for chosen in combinations_with_replacement(weights, n_units)
+        for threshold in range(1, sum(chosen) + 1)
+    }
+    return {rule for rule in rules if set().union(*rule.implicants) == set(range(n_units))}
+
+
+def _smallest(sets: list[Units]) -> tuple[Units, ...]:
+    return tuple(s for s in sets if not any(set(other) < set(s) for other in sets))
