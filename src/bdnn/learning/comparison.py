@@ -73,6 +73,7 @@ class Trial:
     def forget(self) -> None:
         """Begin again."""
         self.total, self.count = np.zeros_like(self.total), np.zeros_like(self.count)
+        self.certain = np.zeros_like(self.certain)
         self.stacks, self.seconds = [], 0.0
 
     def add(self, stack: Stack, lesson: Lesson, outside: IntArray, seconds: float) -> None:
