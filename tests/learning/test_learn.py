@@ -148,7 +148,9 @@ def test_candidates_clearly_behind_stop_and_the_order_is_by_mistakes() -> None:
     done = {trial.name: len(trial.stacks) for trial in trials}
     assert done["prior"] < 5
     whole = [trial for trial in trials if len(trial.stacks) == 5]
-    wrong = [mistakes(trial.share, lesson).sum() for trial in ranked(whole, lesson)]
+    wrong = [
+        mistakes(trial, lesson, np.arange(len(lesson))).sum() for trial in ranked(whole, lesson)
+    ]
     assert wrong == sorted(wrong)
     both = blend("both", whole[:2]) if len(whole) > 1 else blend("one", whole)
     assert np.allclose(both.share.sum(axis=1), 1.0, atol=1e-5)

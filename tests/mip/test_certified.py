@@ -16,7 +16,7 @@ from bdnn.solvers.registry import choose_solver, get_solver
 from bdnn.solvers.result import Limits
 from bdnn.training import Auto, Budget, Descent, Exact
 from bdnn.training.phases.worst_case import balls_of
-from bdnn.training.robust import certified_problem
+from bdnn.training.robust import Surrounded, certified_problem
 from tests.encoding.encoders import make_encoder
 from tests.grids import long
 
@@ -31,7 +31,8 @@ def random_problem(
     # A coarse grid keeps the number of different thresholds small.
     scaler = make_encoder(np.zeros(n_features), np.ones(n_features), 2.0**-4)
     radii = np.full(n_samples, radius)
-    return certified_problem(shape, scaler, X, scaler.transform(X), labels, radii, norm)
+    balls = Surrounded(X, radii, norm)
+    return certified_problem(shape, scaler, scaler.transform(X), labels, balls)
 
 
 def build(problem, eps=1e-4):

@@ -23,7 +23,7 @@ from bdnn.search.kernels.certified import (
 )
 from bdnn.training import Auto, Budget, Descent, Exact, Gradients
 from bdnn.training.phases.worst_case import balls_of
-from bdnn.training.robust import certified_problem
+from bdnn.training.robust import Surrounded, certified_problem
 
 NORMS = ("linf", "l1", "l2")
 
@@ -39,7 +39,8 @@ def blobs(seed=0, n_samples=40, n_classes=2, **options):
     shape = Architecture.create(2, n_classes, **{"hidden": (4,), **options})
     scaler = Encoder.fit(X, "minmax", weights=shape.weights[0])
     radii = np.broadcast_to(np.asarray(radius, dtype=float), (n_samples,))
-    return certified_problem(shape, scaler, X, scaler.transform(X), labels, radii, norm, weight)
+    balls = Surrounded(X, radii, norm)
+    return certified_problem(shape, scaler, scaler.transform(X), labels, balls, weight)
 
 
 def random_network(shape, rng):
@@ -119,7 +120,8 @@ def test_overlaps_are_given_up_and_nothing_else():
     shape = problem.architecture
     scaler = Encoder.fit(X, None, weights=shape.weights[0])
     inputs = scaler.transform(X)
-    problem = certified_problem(shape, scaler, X, inputs, problem.loss.labels, radius, "linf")
+    balls = Surrounded(X, radius, "linf")
+    problem = certified_problem(shape, scaler, inputs, problem.loss.labels, balls)
     _, result = Auto().train(problem, budget=Budget(20, seed=1))
     assert (result.loss, result.bound, result.bound_origin) == (1, 1, "overlapping balls")
     assert result.is_proven

@@ -48,7 +48,7 @@ def certified_claims(
     for is_lost, weight in zip(given_up, weights, strict=True):
         lost += weight if is_lost else 0
         open_ += weight if is_lost is None else 0
-    where = f"within {number_text(ball.radius)} ({ball.norm}, scaled)"
+    where = f"within {number_text(ball.radius)} ({ball.norm}, {ball.units})"
     detail = f"{number_text(lost)} not certified {where}, {number_text(result.loss)} in the file"
     loss = judged("loss", lost <= result.loss, detail)
     if lost <= result.loss < lost + open_:
@@ -67,17 +67,18 @@ def training_ball(model: CheckedModel) -> Ball | None:
     """The ball around every sample, None where radii differ or are none."""
     radius: Any = model.robust.get("radius")
     norm: Any = model.robust.get("norm")
+    units: Any = model.robust.get("units", "scaled")
     if type(radius) not in (int, float) or radius < 0 or norm not in get_args(Norm):
         return None
-    return Ball(Fraction(radius), norm, "scaled")
+    return Ball(Fraction(radius), norm, units) if units in ("scaled", "raw") else None
 
 
 def uncertified(
     model: CheckedModel, samples: Samples, found: Evaluation, ball: Ball, deadline: Deadline
 ) -> list[bool | None]:
     """Tell for every sample whether another class is possible in its ball, None if unknown."""
-    # Training lets all bits move on their own.
-    guarantee = Guarantee(model, ball, joined=False)
+    # Training for the loss lets all bits move on their own.
+    guarantee = Guarantee(model, ball, joined=model.robust.get("bits") == "together")
     verdicts: dict[tuple[bytes, int], bool | None] = {}
     for i, case in enumerate(zip(samples.records, samples.classes, strict=True)):
         if case in verdicts:

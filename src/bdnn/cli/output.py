@@ -169,8 +169,9 @@ def expectation(known: Mapping[str, Any] | None) -> list[tuple[str, str]]:
     if known is None:
         return []
     told = f"{percent(known['accuracy'])} +- {percent(known['error'])}"
+    rows = "new rows in their whole balls" if known.get("is_worst_case") else "new rows"
     return [
-        ("expected accuracy", f"{told} on new rows, by cross-validation"),
+        ("expected accuracy", f"{told} on {rows}, by cross-validation"),
         ("chosen", known["chosen"]),
         ("C export", f"about {known['bytes']} bytes of flash, tables and code"),
     ]

@@ -6,7 +6,7 @@ value itself. Every input is of one column.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -68,6 +68,9 @@ class Encoder:
         sample_weight: FloatArray | None = None,  # rows without weight do not count
         # Further cuts of columns. Each is moved within its gap between training values.
         wanted: Mapping[int, FloatArray] | None = None,
+        # How far every raw value may move, of the shape of the codes, given an encoder that knows
+        # the scale; cuts then stand where certainty changes.
+        reach: Callable[[Encoder], FloatArray] | None = None,
         header: bool = False,  # whether the columns' names came with the data
     ) -> Encoder:
         """Learn the inputs from training rows."""
@@ -91,7 +94,10 @@ class Encoder:
             known = tuple(replace(column, factor=factor) for column, factor in factors)
             encoder = cls(known, header=header, unknown=inputs.unknown)
         if inputs.has_bits:
-            bits = learn_bits(known, counted, weight, inputs, wanted or {})
+            far = None if reach is None else reach(encoder)
+            if far is not None and sample_weight is not None:
+                far = far[sample_weight > 0]
+            bits = learn_bits(known, counted, weight, inputs, wanted or {}, far)
             encoder = replace(encoder, bits=bits)
         if not encoder.n_inputs:
             raise DataError(
@@ -127,11 +133,16 @@ class Encoder:
         return replace(self, numbers=numbers, step=float(step), scale=scale)
 
     def subset(self, keep: NDArray[np.intp] | BoolArray) -> Encoder:
-        """The encoder with some of the inputs, in their order; all columns stay."""
+        """The encoder with some of the inputs, in their order; all columns stay.
+
+        A column without its number keeps what a move of it is in scaled units.
+        """
         kept = np.arange(self.n_inputs)[keep]
         numbers = tuple(self.numbers[i] for i in kept if i < self.n_numbers)
         bits = tuple(self.bits[i - self.n_numbers] for i in kept if i >= self.n_numbers)
-        some = replace(self, numbers=numbers, bits=bits)
+        factors = zip(self.columns, self.units.tolist(), strict=True)
+        columns = tuple(replace(column, factor=factor) for column, factor in factors)
+        some = replace(self, columns=columns, numbers=numbers, bits=bits)
         return some if numbers else replace(some, step=0.0, scale=None)
 
     @property

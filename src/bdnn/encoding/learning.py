@@ -22,6 +22,8 @@ from bdnn.network.activation import FloatArray
 
 # Powers of ten that doubles hold, as far as cuts of ordinary columns need them.
 _MOST_DIGITS = 15
+# Of the range of a column.
+_SAME = 1e-9
 
 
 def find_cuts(
@@ -31,12 +33,23 @@ def find_cuts(
     most: int,
     weight: FloatArray | None = None,  # of every row
     wanted: FloatArray | None = None,  # further cuts, each moved within its gap
+    # How far every value may move. Gaps are then those between all ends x - r and x + r, since
+    # which rows are certainly on one side of a cut changes there.
+    reach: FloatArray | None = None,
 ) -> FloatArray:
     """Choose cuts of a column.
 
     Returns ascending.
     """
+    is_moved = reach is not None and bool(reach.any()) and len(values) > 0
+    if reach is not None and is_moved:
+        ends = np.concatenate((values - reach, values + reach))
+        values = np.clip(ends, values.min(), values.max())
+        weight = None if weight is None else np.tile(weight, 2)
     distinct, places = np.unique(values, return_inverse=True)
+    if is_moved:  # ends that rounding alone keeps apart are one
+        is_new = np.append(True, np.diff(distinct) > _SAME * (distinct[-1] - distinct[0]))
+        distinct, places = distinct[is_new], np.cumsum(is_new)[places] - 1
     n_gaps = len(distinct) - 1
     if n_gaps < 1:
         return np.empty(0)
@@ -51,7 +64,9 @@ def find_cuts(
     if wanted is not None and len(wanted):
         asked = np.searchsorted(distinct, wanted) - 1
         chosen = np.union1d(chosen, asked[(asked >= 0) & (asked < n_gaps)])
+    # The end of a move is no good place for a cut, which would be just reached.
     is_whole = bool((distinct == np.rint(distinct)).all() and np.abs(distinct).max() < 2.0**53)
+    is_whole = is_whole and not is_moved
     return place_cuts(distinct[chosen], distinct[chosen + 1], is_whole=is_whole)
 
 
@@ -128,14 +143,27 @@ def learn_bits(
     weight: FloatArray | None,
     inputs: Inputs,
     wanted: Mapping[int, FloatArray],
+    reach: FloatArray | None = None,
 ) -> tuple[Bit, ...]:
-    """Bits of all columns, with fewer cuts per column where they would be too many."""
+    """Bits of all columns, with fewer cuts per column where they would be too many.
+
+    Cuts stand between values, or where values may move by a ``reach`` of the shape of the codes,
+    between the ends of their ways.
+    """
     most = inputs.cuts
     while True:
         bits = tuple(
             bit
             for j, column in enumerate(columns)
-            for bit in _bits_of(column, j, codes[:, j], weight, most, wanted.get(j))
+            for bit in _bits_of(
+                column,
+                j,
+                codes[:, j],
+                weight,
+                most,
+                wanted.get(j),
+                None if reach is None else reach[:, j],
+            )
         )
         if len(bits) <= inputs.max_bits:
             return bits
@@ -154,6 +182,7 @@ def _bits_of(
     weight: FloatArray | None,
     most: int,
     wanted: FloatArray | None,
+    reach: FloatArray | None,
 ) -> list[Bit]:
     gaps = np.isnan(codes)
     bits = []
@@ -168,7 +197,9 @@ def _bits_of(
     else:
         present = codes if not gaps.any() else codes[~gaps]
         some = weight if weight is None or not gaps.any() else weight[~gaps]
-        bits = [Bit(j, "ge", cut) for cut in find_cuts(present, most, some, wanted).tolist()]
+        far = None if reach is None or column.kind == "boolean" else reach[~gaps]
+        cuts = find_cuts(present, most, some, wanted, far)
+        bits = [Bit(j, "ge", cut) for cut in cuts.tolist()]
     if column.missing == "bit":
         bits.append(Bit(j, "missing"))
     return bits

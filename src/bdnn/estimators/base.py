@@ -99,6 +99,8 @@ class BDNNEstimator(FittedModel):
         encoder: Encoder,
         budget: Budget,
         targets: TargetScaler | None = None,
+        *,
+        is_learnt: bool = False,
     ) -> Task:
         """Make the problem and what else the method is asked."""
         make, targets = self._loss(samples, architecture, budget, targets)
@@ -111,6 +113,7 @@ class BDNNEstimator(FittedModel):
             robust=self.robust,
             constraints=check_constraints(self.constraints),
             seed=budget.seed,
+            is_learnt=is_learnt,
         )
         return self._finished(replace(task, targets=targets), budget)
 

@@ -106,7 +106,9 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         they do with a guarantee for a radius, under constraints, and for methods ``exact``,
         ``local_search`` and ``data_splitting`` as the paper states it.
     robust : Robust or None, default None
-        Balls around the training samples and what holds in them, see :class:`bdnn.Robust`.
+        Balls around the training samples and what holds in them, see :class:`bdnn.Robust`. With
+        its certified loss and no ``hidden``, held-out rows choose the network that is right in
+        most of their whole balls.
     constraints : constraint or sequence of constraints, default ()
         What the network must keep and prices it pays, see :mod:`bdnn.constraints`.
     start : Network or None, default None
@@ -218,11 +220,12 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
     def _learn(self, samples: LabelledSamples, plain: Encoder, began: float) -> Self:
         """Learn for rows that nobody has seen."""
         budget = self._budget()
+        samples = check_robust(self.robust, samples)
         learned = learn_samples(self, samples, plain, budget, began)
         shape = learned.network.architecture
 
         def finish() -> None:
-            task = self._task(samples, shape, learned.encoder, budget)
+            task = self._task(samples, shape, learned.encoder, budget, is_learnt=True)
             network = lowered(learned.network, task.problem)
             data = task.certificate.get("data")
             result = learned_result(learned, network, task.problem, data, began)

@@ -16,6 +16,7 @@ from bdnn.clock import Slot
 from bdnn.constraints import Sparsity
 from bdnn.encoding import Encoder, Inputs
 from bdnn.errors import ModelError
+from bdnn.estimators.problems import Robust
 from bdnn.estimators.samples import LabelledSamples
 from bdnn.export.c import export_c
 from bdnn.learning.learn import Learned, learn
@@ -23,7 +24,6 @@ from bdnn.model import Model
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.training.limits import Budget
 from bdnn.training.result import Progress, TrainingResult
@@ -63,6 +63,10 @@ def learns(estimator: Any, samples: LabelledSamples) -> bool:
             f"max_bytes must be a positive whole number or None, got {estimator.max_bytes!r}: "
             "give for example 2048."
         )
+    # Rows that nobody has seen can have a guarantee, too, by networks of a shape that suits it.
+    is_guarded = isinstance(estimator.robust, Robust) and estimator.robust.loss == "certified"
+    shape = estimator.hidden, estimator.weights
+    is_guarded = is_guarded and all(given_or(each, None) is None for each in shape)
     only_loss = {
         "weights": given_or(estimator.weights, WEIGHTS) != WEIGHTS,
         "thresholds": estimator.thresholds != "neuron",
@@ -70,14 +74,15 @@ def learns(estimator: Any, samples: LabelledSamples) -> bool:
         "activation": estimator.activation != "step",
         "method": estimator.method != "auto",
         "validation_fraction": bool(estimator.validation_fraction),
-        "robust": estimator.robust is not None,
+        "robust": not is_guarded and estimator.robust is not None,
         "constraints": bool(_constraints(estimator)),
         "start": estimator.start is not None,
-        "radius": samples.radius is not None,
+        "radius": not is_guarded and samples.radius is not None,
         "must": samples.must is not None,
     }
     given = [name for name, is_asked in only_loss.items() if is_asked]
-    if estimator.objective == "accuracy" and _most_inputs(estimator) is not None:
+    is_card = _most_inputs(estimator) is not None and estimator.robust is None
+    if estimator.objective == "accuracy" and is_card:
         given.remove("constraints")
     if estimator.objective == "accuracy" and given:
         raise ModelError(
@@ -132,6 +137,11 @@ def learn_samples(
     if given_or(estimator.hidden, None) is not None:
         given = Architecture.create(1, samples.n_outputs, hidden=estimator.hidden)
         hidden = given.hidden
+    inputs, surroundings = Inputs.of(estimator.inputs), None
+    if estimator.robust is not None:
+        surroundings = estimator.robust.around(samples)
+        if inputs.scale == "auto":  # the unit of the radius
+            inputs = replace(inputs, scale="standard")
     groups = None
     if samples.groups is not None:
         groups = np.unique(samples.groups, return_inverse=True)[1].ravel()
@@ -143,20 +153,21 @@ def learn_samples(
         samples.weight,
         slot=Slot.of(max(0.0, left), is_stopped=is_stopped),
         seed=budget.seed,
-        inputs=Inputs.of(estimator.inputs),
+        inputs=inputs,
         hidden=hidden,
         most_inputs=most_inputs,
         ternary=given_or(estimator.weights, None) is not None,
         max_bytes=estimator.max_bytes,
         groups=groups,
         header=plain.header,
+        surroundings=surroundings,
     )
 
 
 def learned_result(
     learned: Learned,
     network: Network,
-    problem: Problem[OutputLoss],
+    problem: Problem[Any],
     data: Mapping[str, Any] | None,
     began: float,
 ) -> TrainingResult:
@@ -199,7 +210,7 @@ def with_probabilities(
     return model.calibrated(known.scores[rows], classes, shares, "held-out rows")
 
 
-def lowered(network: Network, problem: Problem[OutputLoss]) -> Network:
+def lowered(network: Network, problem: Problem[Any]) -> Network:
     """Shift all output thresholds alike to where the loss is least; the classes stay."""
     scores = network.scores(problem.inputs)
     levels, place = np.unique(scores, return_inverse=True)

@@ -18,7 +18,7 @@ from bdnn.estimators.samples import LabelledSamples
 from bdnn.model import TargetScaler
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
-from bdnn.network.norms import check_norm, check_radius
+from bdnn.network.norms import check_norm, check_radius, check_units
 from bdnn.problem.bound import Bound
 from bdnn.problem.create import claims, constrain, demands_of, led_by
 from bdnn.problem.problem import Problem
@@ -26,7 +26,7 @@ from bdnn.problem.samples import Samples
 from bdnn.problem.terms.context import Context, Features, sequence
 from bdnn.training.base import AbstractMethod
 from bdnn.training.paper.local_search import LocalSearch
-from bdnn.training.robust import certified_problem, moved_copies
+from bdnn.training.robust import RadiusUnits, Surrounded, certified_problem, moved_copies
 
 RobustLoss = Literal["pattern", "certified", "average"]
 
@@ -38,17 +38,23 @@ class Robust:
     Parameters
     ----------
     radius : float or None, default None
-        Of all balls, in units of scaled inputs. ``fit`` takes one per sample instead.
+        Of all balls, in units of scaled inputs unless ``units`` says otherwise. ``fit`` takes one
+        per sample instead.
     norm : {"linf", "l1", "l2"}, default "linf"
     loss : {"certified", "average", "pattern"}, default "certified"
         What holds in the balls: the classes of as many samples as possible, so that the loss counts
         the others; the loss for random perturbations, on average; or every first-layer activation
         of every sample, as in the paper.
+    units : {"scaled", "raw"} or mapping, default "scaled"
+        What a radius of 1 is: a scaled input moved by 1, a raw one, or every column, by name or
+        number, moved by a raw length of its own, and other columns stand still. With the certified
+        loss only.
     """
 
     radius: float | None = None
     norm: str = "linf"
     loss: str = "certified"
+    units: RadiusUnits = "scaled"
 
     def __post_init__(self) -> None:
         check_norm(self.norm, name="robust: norm")
@@ -59,13 +65,26 @@ class Robust:
             )
         if self.radius is not None and check_radius(self.radius, name="robust: radius").ndim:
             raise ModelError("robust: radius must be one number, got several: give them to fit.")
+        if isinstance(self.units, str):
+            check_units(self.units)
+        if self.units != "scaled" and self.loss != "certified":
+            raise ModelError(
+                f"robust: units are for loss 'certified', got {self.units!r} with {self.loss!r}: "
+                "leave them out."
+            )
+
+    def around(self, samples: LabelledSamples) -> Surrounded:
+        """Samples with a ball around each."""
+        assert samples.radius is not None
+        return Surrounded(samples.values, samples.radius, self.norm, self.units)
 
     def describe(self, samples: LabelledSamples) -> dict[str, Any]:
         """What the certificate of a model file says: the radius of all, or one per row."""
         assert samples.radius is not None
         same = bool((samples.radius == samples.radius[0]).all())
         radius = float(samples.radius[0]) if same else samples.radius.tolist()
-        return {"radius": radius, "norm": self.norm, "loss": self.loss}
+        units = {} if self.units == "scaled" else {"units": self.units}
+        return {"radius": radius, "norm": self.norm, "loss": self.loss, **units}
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,21 +125,26 @@ def make_task(
     robust: Robust | None,
     constraints: Sequence[AbstractConstraint],
     seed: int,
+    is_learnt: bool = False,
 ) -> Task:
-    """What to train on, and the method that can do it; moved copies are drawn by the seed."""
+    """What to train on, and the method that can do it; moved copies are drawn by the seed.
+
+    Where the network ``is_learnt`` already, its loss is to be told and nothing is trained.
+    """
     inputs, is_labelled = encoder.transform(samples.values), samples.labels.ndim == 1
-    if robust is not None and not encoder.is_plain:
+    if robust is not None and not encoder.is_plain and not is_learnt:
         _check_balls(robust)
 
     def problem_of(part: BoolArray) -> Problem[Any]:
         weight = samples.weight_in(part)
         if robust is None or robust.loss == "pattern":
             return make(inputs, np.arange(len(weight)), weight)
-        assert samples.radius is not None
-        X, radius, norm = samples.values, samples.radius, check_norm(robust.norm)
+        around = robust.around(samples)
         if robust.loss == "certified":
-            labels = samples.labels
-            return certified_problem(architecture, encoder, X, inputs, labels, radius, norm, weight)
+            return certified_problem(
+                architecture, encoder, inputs, samples.labels, around, weight, has_bins=is_learnt
+            )
+        X, radius, norm = around.X, around.radius, check_norm(around.norm)
         return make(*moved_copies(encoder, X, radius, norm, weight, seed=seed))
 
     problem = problem_of(samples.counted)
@@ -168,6 +192,9 @@ def certificate_of(task: Task, robust: Robust | None) -> dict[str, Any]:
     found: dict[str, Any] = {"data": task.samples.describe()}
     if robust is not None:
         found["robust"] = robust.describe(task.samples)
+        regions = task.problem.loss.input_regions
+        if regions is not None and regions.bins:
+            found["robust"]["bits"] = "together"
     if task.problem.terms:
         found |= {"promises": claims(task.problem), **demands_of(task.problem)}
     return found

@@ -5,10 +5,14 @@ from __future__ import annotations
 from bdnn.learning.boosting import Boosting
 from bdnn.learning.gradients import Gradients
 from bdnn.learning.linear import Logistic, NearestMean, Prior
+from bdnn.learning.robust_linear import RobustLinear, RobustVotes
+from bdnn.learning.robust_trees import RobustTree
 from bdnn.learning.scorecard import Scorecard
 from bdnn.learning.stack import Candidate, Reads, Table
 from bdnn.learning.trees import Trees
 
+#: Times the radius that is asked for which robust candidates are trained with.
+WIDER = (1.0, 1.15)
 _UPDATES = 3000  # of the network that learns from others
 
 
@@ -57,6 +61,25 @@ def candidates(
         }
     elif not ternary:
         found = {**(linear if not hidden else {}), **(trees if hidden is None else {}), **found}
+    missing = _missing(table)
+    return {name: candidate for name, candidate in found.items() if candidate.reads not in missing}
+
+
+def robust_candidates(table: Table) -> dict[str, Candidate]:
+    """Ways to learn a table of which rows may change."""
+    found: dict[str, Candidate] = {
+        "prior": Prior(_any(table)),
+        "robust linear": RobustLinear(),
+        "robust votes of 8 cuts": RobustVotes(8),
+        "robust votes of 16 cuts": RobustVotes(16),
+    }
+    for wider in WIDER:
+        how = "" if wider == 1.0 else f", {wider:g} times the radius"
+        for cuts in (8, 16):
+            way = RobustVotes(cuts, wider, is_improved=True)
+            found[f"robust votes of {cuts} cuts, improved{how}"] = way
+        for depth in (1, 2, 3, 4):
+            found[f"robust tree of depth {depth}{how}"] = RobustTree(depth, wider)
     missing = _missing(table)
     return {name: candidate for name, candidate in found.items() if candidate.reads not in missing}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from bdnn.clock import Slot
 from bdnn.learning.folds import IntArray
 from bdnn.learning.size import stack_bytes
 from bdnn.learning.stack import Array, Candidate, Lesson, Stack
+from bdnn.network.activation import BoolArray
 
 # Standard errors by which a candidate has to be behind the best to be given up.
 _CERTAIN = 3.0
@@ -18,6 +19,8 @@ _CERTAIN = 3.0
 _CHEAP = 0.02
 # Part of the time in which all candidates are tried, and the rows that they are trained on then.
 _FIRST, _FIRST_ROWS = 0.4, 2000
+# What a mistake about a row as it is counts beside one about all that it may become.
+_AS_THEY_ARE = 0.1
 
 
 @dataclass(eq=False)
@@ -32,6 +35,8 @@ class Trial:
         Probabilities that its networks gave rows they had not seen, added up.
     count : array of shape (n_rows,)
         How many networks that were.
+    certain : array of shape (n_rows,)
+        How many of them were right in the whole region around the row, if there is one.
     stacks : list of Stack
     seconds : float
         Of all trainings.
@@ -45,6 +50,7 @@ class Trial:
     candidate: Candidate
     total: Array
     count: IntArray
+    certain: IntArray
     stacks: list[Stack] = field(default_factory=list)
     seconds: float = 0.0
     is_taught: bool = False
@@ -56,8 +62,8 @@ class Trial:
     ) -> Trial:
         """A trial that has not begun."""
         total = np.zeros((len(lesson), lesson.n_classes), np.float32)
-        count = np.zeros(len(lesson), dtype=np.intp)
-        return cls(name, candidate, total, count, is_taught=is_taught)
+        count, certain = np.zeros((2, len(lesson)), dtype=np.intp)
+        return cls(name, candidate, total, count, certain, is_taught=is_taught)
 
     @property
     def bytes(self) -> int:
@@ -67,6 +73,7 @@ class Trial:
     def forget(self) -> None:
         """Begin again."""
         self.total, self.count = np.zeros_like(self.total), np.zeros_like(self.count)
+        self.certain = np.zeros_like(self.certain)
         self.stacks, self.seconds = [], 0.0
 
     def add(self, stack: Stack, lesson: Lesson, outside: IntArray, seconds: float) -> None:
@@ -75,6 +82,8 @@ class Trial:
         self.stacks.append(stack)
         self.total[outside] += probabilities(stack.logits(lesson.table.rows(outside)))
         self.count[outside] += 1
+        if lesson.around:
+            self.certain[outside] += is_certain(stack, lesson, outside)
 
     @property
     def share(self) -> Array:
@@ -87,18 +96,38 @@ def blend(name: str, trials: Sequence[Trial]) -> Trial:
     count = np.min([np.minimum(trial.count, 1) for trial in trials], axis=0)
     total = np.mean([trial.share for trial in trials], axis=0) * count[:, None]
     parts = tuple(trials)
-    return Trial(name, trials[0].candidate, total.astype(np.float32), count, parts=parts)
+    certain = np.zeros_like(count)
+    return Trial(name, trials[0].candidate, total.astype(np.float32), count, certain, parts=parts)
 
 
-def mistakes(share: Array, lesson: Lesson) -> Array:
-    """Weight of every row that is put into a wrong class."""
-    return np.asarray(lesson.weight * (share.argmax(axis=1) != lesson.labels))
+def is_certain(stack: Stack, lesson: Lesson, rows: IntArray) -> BoolArray:
+    """Tell which rows a network is certainly right about, whatever they become."""
+    regions = lesson.around[1.0].regions.subset(rows)
+    if stack.reads == "bits":  # numbers that nobody looks at round nothing
+        regions = replace(regions, step=1.0)
+    n_numbers, n_bits = lesson.table.numbers.shape[1], lesson.table.bits.shape[1]
+    network = stack.network(n_numbers, n_bits, regions.step)
+    return regions.is_certain(network, lesson.labels[rows])
 
 
-def log_loss(share: Array, lesson: Lesson) -> float:
+def slips(trial: Trial, lesson: Lesson, rows: IntArray) -> Array:
+    """Weight of rows that are put into a wrong class as they are."""
+    wrong = trial.share[rows].argmax(axis=1) != lesson.labels[rows]
+    return np.asarray(lesson.weight[rows] * wrong)
+
+
+def mistakes(trial: Trial, lesson: Lesson, rows: IntArray) -> Array:
+    """Weight of rows that are not right: as they are, or whatever they become."""
+    if not lesson.around:
+        return slips(trial, lesson, rows)
+    lost = 1.0 - trial.certain[rows] / np.maximum(trial.count[rows], 1)
+    return np.asarray(lesson.weight[rows] * lost, dtype=np.float32)
+
+
+def log_loss(trial: Trial, lesson: Lesson, rows: IntArray) -> float:
     """Mean surprise at the labels; a row that is hopeless counts for a few others, not for all."""
-    of_label = share[np.arange(len(lesson)), lesson.labels]
-    return float(np.average(-np.log(of_label + 1e-3), weights=lesson.weight))
+    of_label = trial.share[rows, lesson.labels[rows]]
+    return float(np.average(-np.log(of_label + 1e-3), weights=lesson.weight[rows]))
 
 
 def probabilities(logits: Array) -> Array:
@@ -108,13 +137,17 @@ def probabilities(logits: Array) -> Array:
 
 
 def ranked(trials: Sequence[Trial], lesson: Lesson) -> list[Trial]:
-    """Trials by mistakes on the rows that all of them were tried on, then by log loss."""
+    """Trials by mistakes on the rows that all of them were tried on, then by log loss.
+
+    Mistakes whatever rows become are noisy, and those about rows as they are tell something too.
+    """
     rows = np.flatnonzero(np.min([trial.count for trial in trials], axis=0))
-    seen = lesson.rows(rows)
 
     def key(trial: Trial) -> tuple[float, float]:
-        share = trial.share[rows]
-        return round(float(mistakes(share, seen).sum()), 6), log_loss(share, seen)
+        missed = float(mistakes(trial, lesson, rows).sum())
+        if lesson.around:
+            missed += _AS_THEY_ARE * float(slips(trial, lesson, rows).sum())
+        return round(missed, 6), log_loss(trial, lesson, rows)
 
     return sorted(trials, key=key)
 
@@ -161,13 +194,12 @@ def compare(
 def _going_on(alive: Sequence[Trial], lesson: Lesson, slot: Slot, rounds_left: int) -> list[Trial]:
     """Those that may still be the best, as many as there is time for, by rank."""
     rows = np.flatnonzero(alive[0].count)
-    seen = lesson.rows(rows)
     order = ranked(alive, lesson)
-    least = mistakes(order[0].share[rows], seen)
+    least = mistakes(order[0], lesson, rows)
     kept: list[Trial] = []
     seconds = 0.0
     for trial in order:
-        behind = mistakes(trial.share[rows], seen) - least
+        behind = mistakes(trial, lesson, rows) - least
         needed = trial.seconds / len(trial.stacks) * rounds_left
         is_behind = behind.sum() > _CERTAIN * float(np.sqrt(np.square(behind).sum()))
         left = slot.remaining

@@ -46,6 +46,9 @@ class Figures:
 class HeldOut:
     """Accuracy on rows that networks had not seen.
 
+    Where rows may change, a row is right if it is right in all that it may become, here and in the
+    figures of candidates.
+
     Parameters
     ----------
     accuracy, error : float
@@ -57,6 +60,8 @@ class HeldOut:
         The candidates that a network learnt from, the best first.
     bytes : int
         Of flash that the C export of the network takes, tables and code, about.
+    is_worst_case : bool
+        Whether rows may change.
     rows : array of int
         Training rows that follow.
     share : array of shape (n_rows, n_classes)
@@ -71,6 +76,7 @@ class HeldOut:
     chosen: str = ""
     teachers: tuple[str, ...] = ()
     bytes: int = 0
+    is_worst_case: bool = False
     rows: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.intp), repr=False)
     share: Array = field(default_factory=lambda: np.zeros((0, 0), np.float32), repr=False)
     scores: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
@@ -84,6 +90,7 @@ class HeldOut:
             "chosen": self.chosen,
             "teachers": list(self.teachers),
             "bytes": self.bytes,
+            "is_worst_case": self.is_worst_case,
         }
 
     @classmethod
@@ -101,7 +108,7 @@ def held_out_of(
     figures = tuple(_figures(trial, lesson) for trial in trials if trial.stacks)
     rows = np.flatnonzero(np.min([trial.count for trial in pool], axis=0))
     weight = lesson.weight[rows].astype(float)
-    wrong = np.array([mistakes(trial.share[rows], lesson.rows(rows)) for trial in pool])
+    wrong = np.array([mistakes(trial, lesson, rows) for trial in pool])
     missed = total = 0.0
     for _ in range(_DRAWS):
         drawn = rng.integers(len(rows), size=len(rows))
@@ -111,21 +118,21 @@ def held_out_of(
         total += float(weight[outside].sum())
     accuracy = 1.0 - missed / total if total else 0.0
     spread = accuracy * (1.0 - accuracy) * float(np.square(weight).sum())
-    return HeldOut(accuracy, float(np.sqrt(max(spread, 0.0)) / weight.sum()), figures)
+    error = float(np.sqrt(max(spread, 0.0)) / weight.sum())
+    return HeldOut(accuracy, error, figures, is_worst_case=bool(lesson.around))
 
 
 def _figures(trial: Trial, lesson: Lesson) -> Figures:
     rows = np.flatnonzero(trial.count)
-    seen = lesson.rows(rows)
-    wrong = mistakes(trial.share[rows], seen)
-    total = float(seen.weight.sum())
+    wrong, weight = mistakes(trial, lesson, rows), lesson.weight[rows]
+    total = float(weight.sum())
     accuracy = 1.0 - float(wrong.sum()) / total
-    spread = np.square(seen.weight * (1.0 - accuracy) - wrong).sum()
+    spread = np.square(weight * (1.0 - accuracy) - wrong).sum()
     return Figures(
         trial.name,
         accuracy,
         float(np.sqrt(spread)) / total,
-        log_loss(trial.share[rows], seen),
+        log_loss(trial, lesson, rows),
         len(trial.stacks),
         trial.bytes,
         trial.seconds,

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from bdnn.clock import Slot
 from bdnn.encoding import Column, Encoder, Inputs
-from bdnn.learning.candidates import candidates, student
+from bdnn.learning.around import Around, Surroundings
+from bdnn.learning.candidates import WIDER, candidates, robust_candidates, student
 from bdnn.learning.comparison import Trial, blend, compare, ranked
 from bdnn.learning.flash import FlashSize, seen_network, with_short_scale
 from bdnn.learning.folds import IntArray, folds_of, same_rows
@@ -33,12 +35,14 @@ from bdnn.network.network import Network
 _MOST_ROWS, _LEARNT_PER_SECOND, _COMPARED_PER_SECOND, _FEWEST_ROWS = 100_000, 10_000, 2000, 1000
 _FOLDS, _FOLDS_OF_MANY, _MANY_ROWS = 5, 3, 1000
 _FEW_ROWS = 200  # below which rows are folded twice
-_COMPARING = 0.5  # part of the time
+_COMPARING, _COMPARING_GUARDED = 0.5, 0.8  # part of the time
 _TRYING = 0.3  # of what is left, the most for one fold of the network that learns from others
 _TEACHERS = 3
 _SHRINKING = 0.4  # of what is left, for networks that are too large
 _SHRUNK = 2
 _MOST_BYTES = 1 << 14  # of a network, unless more are allowed
+# Where rows may change: rows that are learnt from, cuts of a column, and bits of all rows together.
+_MOST_GUARDED, _MOST_CUTS, _MOST_CELLS = 20_000, 256, 4_000_000
 _WIDTHS = (60, 40, 25, 15, 10, 6, 3)
 
 
@@ -77,6 +81,7 @@ def learn(
     max_bytes: int | None = None,
     groups: IntArray | None = None,
     header: bool = False,
+    surroundings: Surroundings | None = None,
 ) -> Learned:
     """Learn a table.
 
@@ -108,23 +113,32 @@ def learn(
         Rows of a group are held out together; by default equal rows are.
     header : bool
         Whether the columns' names came with the data.
+    surroundings : Surroundings, optional
+        What rows may become. A row is then right if it is right in all of that, candidates are
+        those that are trained for it, and the best of them is trained on all rows.
     """
     rng = np.random.default_rng(seed)
     weight = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, float)
     ranges = describe_ranges(codes[weight > 0])
     most = min(_MOST_ROWS, max(_FEWEST_ROWS, slot.remaining * _LEARNT_PER_SECOND))
+    most = most if surroundings is None else min(most, _MOST_GUARDED)
     rows = _drawn(np.flatnonzero(weight > 0), int(most), rng)
     codes, labels, weight = codes[rows], labels[rows], weight[rows]
     encode = inputs or Inputs()
     if encode.encode == "auto":
         encode = replace(encode, encode="both")
+    reach = None
+    if surroundings is not None:
+        encode = _finely(encode, codes)
+        reach = partial(surroundings.reach, rows)
     encoder = Encoder.learn(
         codes,
         columns,
         encode,
         weights=WeightSet.parse("ternary"),
         sample_weight=weight,
-        wanted=tail_cuts(codes, encode.cuts),
+        wanted=None if surroundings else tail_cuts(codes, encode.cuts),
+        reach=reach,
         header=header,
     )
     encoder = with_short_scale(encoder)
@@ -133,10 +147,15 @@ def learn(
         np.ascontiguousarray(values[:, : encoder.n_numbers]),
         np.ascontiguousarray(values[:, encoder.n_numbers :]),
     )
-    lesson = Lesson(table, labels, weight.astype(np.float32), n_classes)
+    around = {}
+    if surroundings is not None:
+        for wider in WIDER:
+            around[wider] = Around.of(surroundings.regions(rows, encoder, wider), encoder)
+    lesson = Lesson(table, labels, weight.astype(np.float32), n_classes, around=around)
     together = same_rows(codes) if groups is None else groups[rows]
     with threadpool_limits(1):
-        load()
+        if not around:
+            load()
         flash = FlashSize(encoder, ranges)
         shape = hidden, ternary, most_inputs, max_bytes
         course = _Course(lesson, together, encoder.column_of, rng, slot, *shape, flash)
@@ -169,14 +188,18 @@ class _Course:
         most = min(_MOST_ROWS, max(_FEWEST_ROWS, self.slot.remaining * _COMPARED_PER_SECOND))
         compared = _drawn(np.arange(len(self.lesson)), int(most), self.rng)
         part = self.lesson.rows(compared)
-        ways = candidates(
-            part.table, self.hidden, ternary=self.ternary, most_inputs=self.most_inputs
-        )
+        ways = robust_candidates(part.table)
+        if not part.around:
+            ways = candidates(
+                part.table, self.hidden, ternary=self.ternary, most_inputs=self.most_inputs
+            )
         trials = [Trial.of(name, way, part) for name, way in ways.items()]
         repeats = self._folds(part, self.together[compared])
         seed = int(self.rng.integers(2**31))
         with self._kept():
-            compare(trials, part, repeats, seed=seed, slot=self.slot.part(_COMPARING))
+            # A robust candidate takes no longer on all rows than on the folds.
+            time = self.slot.part(_COMPARING_GUARDED if part.around else _COMPARING)
+            compare(trials, part, repeats, seed=seed, slot=time)
         if not any(trial.stacks for trial in trials):  # the plainest takes no time
             compare(trials[:1], part, repeats[:1], seed=seed, slot=self.slot)
         trials = [trial for trial in trials if trial.stacks]
@@ -193,7 +216,7 @@ class _Course:
         return stack, replace(
             known,
             chosen=chosen.name,
-            teachers=tuple(trial.name for trial in teachers),
+            teachers=() if part.around else tuple(trial.name for trial in teachers),
             rows=compared,
             share=share[compared],
             bytes=self.flash(stack),
@@ -244,7 +267,8 @@ class _Course:
 
     def _student(self, lesson: Lesson, teachers: Sequence[Trial]) -> Gradients | None:
         """The widest shape that fits, for the network that learns from the teachers."""
-        if self.most_inputs is not None:
+        # What others say of rows as they are is of no use where rows may change.
+        if self.most_inputs is not None or lesson.around:
             return None
         for width in _WIDTHS:
             way = student(lesson.table, width)
@@ -351,3 +375,10 @@ def _furthest(trials: Sequence[Trial]) -> list[Trial]:
 def _drawn(rows: IntArray, most: int, rng: np.random.Generator) -> IntArray:
     """All rows, or so many of them."""
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
+
+
+def _finely(inputs: Inputs, codes: FloatArray) -> Inputs:
+    """Inputs with more cuts to choose from: a robust network has few, but their places matter."""
+    n_rows, n_columns = codes.shape
+    bits = min(inputs.max_bits, _MOST_CELLS // max(1, n_rows))
+    return replace(inputs, cuts=max(inputs.cuts, min(_MOST_CUTS, bits // n_columns)))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bdnn.clock import Slot
+from bdnn.learning.around import Around
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 
@@ -50,6 +52,9 @@ class Lesson:
     n_classes : int
     wanted : array of shape (n_rows, n_classes), optional
         Probabilities of the classes to learn instead of the labels.
+    around : mapping of float to Around
+        What rows may become within so many times the radius that is asked for; 1 is among them,
+        and then a row is right if it is right in all of that. Empty where rows stay as they are.
     """
 
     table: Table
@@ -57,6 +62,7 @@ class Lesson:
     weight: Array
     n_classes: int
     wanted: Array | None = None
+    around: Mapping[float, Around] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -70,6 +76,7 @@ class Lesson:
             labels=self.labels[chosen],
             weight=self.weight[chosen],
             wanted=wanted,
+            around={wider: around.rows(chosen) for wider, around in self.around.items()},
         )
 
 

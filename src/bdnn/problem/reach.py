@@ -67,13 +67,21 @@ class BinReach:
 
     def table(self, W: FloatArray) -> Bounds:
         """Least and largest part of sums, of shape (n_sets, n_units)."""
-        parts = self.parts(W)
+        parts, starts = self.told_apart(W)
+        held = np.logical_or.reduceat(self.sets, starts, axis=1)
         lower = np.full((len(self.sets), len(W)), np.inf)
         upper = np.full((len(self.sets), len(W)), -np.inf)
-        for part, members in zip(parts, self.sets.T, strict=True):
+        for part, members in zip(parts, held.T, strict=True):
             lower[members] = np.minimum(lower[members], part)
             upper[members] = np.maximum(upper[members], part)
         return lower, upper
+
+    def told_apart(self, W: FloatArray) -> tuple[FloatArray, NDArray[np.intp]]:
+        """Parts of sums without those of bins that add what the bin before adds; their places."""
+        parts = self.parts(W)
+        is_new = np.ones(len(parts), dtype=bool)
+        is_new[1:] = (parts[1:] != parts[:-1]).any(axis=1)
+        return parts[is_new], np.flatnonzero(is_new)
 
     def parts(self, W: FloatArray) -> FloatArray:
         """What every bin adds to sums, of shape (n_bins, n_units)."""
@@ -82,7 +90,13 @@ class BinReach:
     @cached_property
     def ends(self) -> Bounds:
         """Least and largest inputs of every sample, of shape (n_lines, n_inputs)."""
-        low, high = self.table_of(self.patterns)
+        if ((self.patterns == 0) | (self.patterns == 1)).all():
+            # Bits are counted, which takes much less than looking at every bin of every set.
+            on = self.sets.astype(np.float32) @ self.patterns.astype(np.float32)
+            full = self.sets.sum(axis=1, keepdims=True)
+            low, high = (on == full).astype(float), (on > 0).astype(float)
+        else:
+            low, high = self.table_of(self.patterns)
         return low[self.set_of], high[self.set_of]
 
     def table_of(self, values: FloatArray) -> Bounds:
@@ -100,6 +114,8 @@ def reach_sums(columns: Sequence[BinReach], W: FloatArray, n_lines: int) -> Boun
     """Bounds of sums where every column takes any bin in reach, exact for each sum."""
     lower, upper = np.zeros((n_lines, len(W))), np.zeros((n_lines, len(W)))
     for column in columns:
+        if not W[:, column.inputs].any():
+            continue
         least, most = column.table(W)
         lower += least[column.set_of]
         upper += most[column.set_of]
@@ -113,15 +129,20 @@ def budget_sums(
     lower, upper = reach_sums(columns, W, len(radius))
     power = 2.0 if norm == "l2" else 1.0
     budget = radius**power * (1 + SLACK)
-    limited = [column for column in columns if (column.costs > 0).any() and len(column.patterns)]
+    seen = [column for column in columns if W[:, column.inputs].any()]
+    limited = [column for column in seen if (column.costs > 0).any() and len(column.patterns)]
     # An infinite budget limits nothing.
     lines = np.flatnonzero(np.isfinite(budget))
     if not limited or not lines.size:
         return lower, upper
-    rest = [column.subset(lines) for column in columns]
-    costs = [column.costs**power for column in rest]
+    rest = [column.subset(lines) for column in seen]
+    told = [column.told_apart(W) for column in rest]
+    costs = [
+        np.minimum.reduceat(column.costs, starts, axis=1) ** power
+        for column, (_, starts) in zip(rest, told, strict=True)
+    ]
     for sign, known in ((1.0, lower), (-1.0, upper)):
-        parts = [column.parts(sign * W) for column in rest]
+        parts = [sign * part for part, _ in told]
         found = _dual(parts, costs, budget[lines])
         if all((part == np.rint(part)).all() for part in parts):
             found = np.ceil(found)  # sums of integers are integers

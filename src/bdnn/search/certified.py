@@ -9,7 +9,7 @@ radii does not get off the ground.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -65,6 +65,43 @@ def stumps(architecture: Architecture, balls: Balls, rng: np.random.Generator) -
         level = float(np.clip(np.median(t), -1, 1)) if architecture.thresholds == "layer" else 0.0
         t = np.full(units, level)
     return Network(architecture, tuple(layers), (t, T))
+
+
+def best_stump(architecture: Architecture, balls: Balls) -> Network | None:
+    """The threshold on one feature that certifies most, with a class on either side.
+
+    A sample is certain above a threshold that its least input reaches and below one that its
+    largest input does not; only least inputs need to be tried. None where weights cannot be 0 or
+    units have no thresholds of their own.
+    """
+    if architecture.thresholds != "neuron" or not all(w.zero for w in architecture.weights):
+        return None
+    n_classes = architecture.n_outputs
+    mass = np.zeros((len(balls.labels), n_classes))
+    mass[np.arange(len(mass)), balls.labels] = balls.mass
+    best, found = -np.inf, (0, 0.0, 0, 0)
+    for j in range(architecture.n_features):
+        by_low, by_high = np.argsort(balls.low[:, j]), np.argsort(balls.high[:, j])
+        levels, highest = balls.low[by_low, j], balls.high[by_high, j]
+        above = np.cumsum(mass[by_low][::-1], axis=0)[::-1]
+        above = above[np.searchsorted(levels, levels)]
+        below = np.concatenate((np.zeros((1, n_classes)), np.cumsum(mass[by_high], axis=0)))
+        below = below[np.searchsorted(highest, levels)]
+        for on in range(n_classes):
+            rest = np.where(np.arange(n_classes) == on, -np.inf, below)
+            gain = above[:, on] + rest.max(axis=1)
+            place = int(gain.argmax())
+            if gain[place] > best and np.isfinite(levels[place]):
+                best = float(gain[place])
+                found = j, float(levels[place]), on, int(rest[place].argmax())
+    j, level, on, off = found
+    shape = replace(architecture, hidden=(1,))
+    W, V = np.zeros((1, shape.n_features)), np.zeros((n_classes, 1))
+    W[0, j] = V[on, 0] = 1.0
+    V[off, 0] = -1.0
+    T = np.ones(n_classes)  # other classes stay behind
+    T[[on, off]] = 0.5, -0.5
+    return Network(shape, (W, V), (np.array([level]), T))
 
 
 def improve_worst_case(

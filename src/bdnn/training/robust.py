@@ -12,7 +12,8 @@ result is a training problem like any other, so that every method, bound and pro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,16 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.network.norms import Norm, length
 from bdnn.problem.losses.certified import CertifiedLoss
-from bdnn.problem.losses.output import classification
 from bdnn.problem.problem import Problem
+from bdnn.problem.regions import Regions
 from bdnn.problem.samples import Samples
 from bdnn.program import Program
 from bdnn.robustness.perturbation import PerturbationSet
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import choose_solver, get_solver
+
+#: What a radius of 1 is: a name, or the length of a raw move of every column.
+RadiusUnits = str | Mapping[Any, float] | Sequence[float]
 
 # Gaps must be wide enough to survive rounding, relative to the sums beside them.
 _SMALLEST_GAP = 1e-9
@@ -123,23 +127,62 @@ _MOST_COPIES = 16
 _ENOUGH_ROWS = 16_000
 
 
+@dataclass(frozen=True, eq=False)
+class Surrounded:
+    """Raw samples with a ball around each.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features)
+    radius : array of shape (n_samples,)
+    norm : {"linf", "l1", "l2"}
+    units : {"scaled", "raw"} or mapping
+        What a radius of 1 is, see :class:`~bdnn.robustness.perturbation.PerturbationSet`.
+    """
+
+    X: FloatArray
+    radius: FloatArray
+    norm: str
+    units: RadiusUnits = "scaled"
+
+    def around(self, rows: NDArray[np.intp], encoder: Encoder) -> PerturbationSet:
+        """What surrounds some samples. The network that looks around is of no meaning."""
+        shape = Architecture.create(encoder.n_inputs, 2, hidden=())
+        network = Network(shape, (np.zeros((2, encoder.n_inputs)),), (np.zeros(2),))
+        return PerturbationSet.create(
+            Model(encoder, network), self.X[rows], norm=self.norm, units=self.units
+        )
+
+    def reach(self, rows: NDArray[np.intp], encoder: Encoder) -> FloatArray:
+        """How far every raw value may move."""
+        around = self.around(rows[:1], encoder)
+        far = self.radius[rows][:, None] / around.weight
+        return np.where(around.domain.fixed, 0.0, far)
+
+    def regions(self, rows: NDArray[np.intp], encoder: Encoder, wider: float = 1.0) -> Regions:
+        """Inputs that samples may become within so many times their radius."""
+        return self.around(rows, encoder).regions(wider * self.radius[rows])
+
+
 def certified_problem(
     architecture: Architecture,
-    scaler: Encoder,
-    X: FloatArray,
+    encoder: Encoder,
     inputs: FloatArray,
     labels: NDArray[np.intp],
-    radius: FloatArray,
-    norm: str,
+    surrounded: Surrounded,
     sample_weight: FloatArray | None = None,
+    *,
+    has_bins: bool = False,
 ) -> Problem[CertifiedLoss]:
-    """Put raw samples, scaled ones and radii together; samples without weight are dropped."""
+    """Put raw samples, scaled ones and balls together; samples without weight are dropped.
+
+    Searches and programs let all bits move on their own, which is more than they can. With
+    ``has_bins`` those of a column move together.
+    """
     samples = Samples.merge(inputs, sample_weight, apart=True)
-    rows = samples.rows
-    # Regions are about inputs: the network that looks around is of no meaning.
-    plain = classification(architecture, samples.inputs, labels[rows], merge=False)
-    around = PerturbationSet.create(Model(scaler, plain.constant_network()), X[rows], norm=norm)
-    regions = around.regions(radius[rows]).boxes()
+    regions = surrounded.regions(samples.rows, encoder)
+    if regions.bins and not has_bins:
+        regions = regions.boxes()
     loss = CertifiedLoss.of(samples, labels, regions, architecture.n_outputs)
     return Problem(architecture, samples, loss)
 

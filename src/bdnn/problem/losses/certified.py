@@ -73,6 +73,11 @@ class CertifiedLoss(AbstractLoss):
         """What the paper's loss charges for every output that is on."""
         return self.outputs.cost_on
 
+    @property
+    def cost_off(self) -> FloatArray:
+        """What the paper's loss charges for every output that is off."""
+        return self.outputs.cost_off
+
     @cached_property
     def line_weight(self) -> FloatArray:
         """Weights of lines as floats."""

@@ -12,7 +12,7 @@ from bdnn.errors import ModelError
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.losses.certified import CertifiedLoss
-from bdnn.search.certified import Balls, improve_worst_case, stumps
+from bdnn.search.certified import Balls, best_stump, improve_worst_case, stumps
 from bdnn.search.embedding import embed
 from bdnn.search.limits import projected
 from bdnn.search.loading import wait_for_worst_case
@@ -75,8 +75,6 @@ class DescendWorstCase(Phase):
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
         """Search, and say why that ended."""
-        if not wait_for_worst_case(run.slot("load", slot.remaining, until_close=False)):
-            return run.end("time limit", NOT_LOADED)
         shape, balls = run.problem.architecture, balls_of(run.problem.loss)
         # What is copied must not be wider than the layers that copy it.
         spare = int(len(shape.hidden) > 1 and shape.thresholds == "zero")
@@ -88,6 +86,9 @@ class DescendWorstCase(Phase):
         )
         lead = self.wanted_lead or default_lead(shallow)
         rng = np.random.default_rng(run.budget.seed)
+        self._offer_stump(run, shallow, balls, rng)
+        if not wait_for_worst_case(run.slot("load", slot.remaining, until_close=False)):
+            return run.end("time limit", NOT_LOADED)
         rounds = 0
         while not slot.is_over():
             if run.is_stalled(self.patience) and rounds > len(_LEADS):
@@ -107,6 +108,19 @@ class DescendWorstCase(Phase):
                 return run.end("feasible", "deeper layers are too narrow to copy what was found")
             run.offer(projected(run.problem, network, rng), _PHASE)
             rounds += 1
+
+    def _offer_stump(
+        self, run: Run[Any], shallow: Architecture, balls: Balls, rng: np.random.Generator
+    ) -> None:
+        """Begin with one feature, so that no class alone is the answer where that is better."""
+        stump = best_stump(shallow, balls)
+        if stump is None:
+            return
+        try:
+            network = _copied(stump, run.problem.architecture)
+        except ModelError:
+            return
+        run.offer(projected(run.problem, network, rng), _PHASE)
 
 
 def _copied(network: Network, shape: Architecture) -> Network:
