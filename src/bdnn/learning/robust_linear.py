@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from bdnn.clock import Slot
+from bdnn.compiled import compiled
 from bdnn.learning.around import Around, Bins, IntArray
 from bdnn.learning.linear import Prior
 from bdnn.learning.robust_moves import improved
 from bdnn.learning.stack import Lesson, Reads, Stack
 from bdnn.learning.votes import rounded_votes
 from bdnn.network.activation import BoolArray, FloatArray
-from bdnn.search.kernels.compiled import compiled
 
 _STEPS = 150
 _RATE = 0.05

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from bdnn.clock import Slot
+from bdnn.compiled import compiled
 from bdnn.learning.around import Bins, FewBins, IntArray
 from bdnn.learning.stack import Lesson
 from bdnn.network.activation import FloatArray
-from bdnn.search.kernels.compiled import compiled
 
 _LARGEST_START, _LARGEST = 12, 127  # of a bin's votes, and of a bit's
 _FARTHEST = 4  # of a move
