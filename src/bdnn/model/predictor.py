@@ -53,13 +53,12 @@ class Predictor:
         self._takes_codes = all(column.kind == "number" for column in encoder.columns)
         self._n_outputs = network.architecture.n_outputs
         self._labels = model.labels.tolist()
-        bins = _bins(encoder, together=_is_exact(encoder, network))
-        table = np.ascontiguousarray(bins.patterns @ network.weights[0][:, encoder.n_numbers :].T)
+        bins = _bins(encoder, network)
         self._arrays = (
             *_inputs(encoder),
             bins.groups,
             bins.cuts,
-            table,
+            bins.table,
             *_parameters(network, encoder.n_numbers),
         )
         self._small = _small_integers(encoder, network, bins)
@@ -136,11 +135,11 @@ class Predictor:
 
 
 class _Bins(NamedTuple):
-    """Groups of bits that one column decides, and the bits of their bins."""
+    """Groups of bits that one column decides, and what their bins add to the first sums."""
 
     groups: NDArray[np.int64]
     cuts: FloatArray
-    patterns: FloatArray
+    table: FloatArray
 
 
 def _inputs(encoder: Encoder) -> tuple[FloatArray, NDArray[np.int64], FloatArray, float]:
@@ -156,13 +155,14 @@ def _inputs(encoder: Encoder) -> tuple[FloatArray, NDArray[np.int64], FloatArray
     return np.array(fills), terms, np.array(values).reshape(-1, 3), encoder.step
 
 
-def _bins(encoder: Encoder, *, together: bool) -> _Bins:
+def _bins(encoder: Encoder, network: Network) -> _Bins:
     """Bits as bins of their columns: those of a column together, or one by one in their order."""
+    W = network.weights[0][:, encoder.n_numbers :]
     columns = [bit.column for bit in encoder.bits]
     parts = [[i] for i in range(encoder.n_bits)]
-    if together:
+    if _is_exact(encoder, network):
         parts = [[i for i, j in enumerate(columns) if j == column] for column in sorted({*columns})]
-    groups, cuts, patterns = [], [np.empty(0)], [np.empty((0, encoder.n_bits))]
+    groups, cuts, tables = [], [np.empty(0)], [np.empty((0, len(W)))]
     for part in parts:
         column = columns[part[0]]
         own = encoder.columns[column]
@@ -173,16 +173,15 @@ def _bins(encoder: Encoder, *, together: bool) -> _Bins:
                 places |= {code, code + 1.0}
             elif bit.kind == "ge":
                 places.add(float(bit.value or 0.0))
-        groups.append((column, sum(map(len, cuts)), len(places), sum(map(len, patterns))))
+        groups.append((column, sum(map(len, cuts)), len(places), sum(map(len, tables))))
         cuts.append(np.array(sorted(places)))
-        # A code in every bin, and what the encoder makes of it.
-        codes = np.zeros((len(places) + 2, encoder.n_columns))
-        codes[:, column] = [-LARGEST_INPUT, *sorted(places), np.nan]
-        bits = encoder.transform(codes)[:, encoder.n_numbers :]
-        patterns.append(np.where(np.isin(np.arange(encoder.n_bits), part), bits, 0.0))
+        # A code in every bin, and what an encoder of the column alone makes of it.
+        codes = np.array([-LARGEST_INPUT, *sorted(places), np.nan])[:, None]
+        bits = tuple(replace(encoder.bits[i], column=0) for i in part)
+        tables.append(Encoder((own,), bits=bits).transform(codes) @ W[:, part].T)
     found = np.array(groups, dtype=np.int64).reshape(-1, 4)
     found[:, 2] += found[:, 1]
-    return _Bins(found, np.concatenate(cuts), np.concatenate(patterns))
+    return _Bins(found, np.concatenate(cuts), np.ascontiguousarray(np.concatenate(tables)))
 
 
 def _is_exact(encoder: Encoder, network: Network) -> bool:
@@ -212,7 +211,7 @@ def _parameters(network: Network, n_terms: int) -> tuple[NDArray[np.int64], Floa
 def _small_integers(encoder: Encoder, network: Network, bins: _Bins) -> tuple[Any, ...]:
     """The same for sums of 16 bits, with how large numbers may be; 0 if there is no room at all."""
     unit, n = encoder.step or 1.0, encoder.n_numbers
-    table = bins.patterns @ network.weights[0][:, n:].T / unit
+    table = bins.table / unit
     most = _room(encoder, network, bins, table)
     padding = -table.shape[1] % kernels.LANES
     short = np.pad(table if most else table[:0], ((0, 0), (0, padding)))
