@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -42,18 +43,15 @@ class FlashSize:
 
     encoder: Encoder
     data: Mapping[str, Any]
-    _known: dict[int, tuple[Stack, int]] = field(default_factory=dict)
+    _known: WeakKeyDictionary[Stack, int] = field(default_factory=WeakKeyDictionary)
 
     def __call__(self, stack: Stack) -> int:
         """Estimate the flash of a stack."""
-        known = self._known.get(id(stack))
-        if known is None:
+        if stack not in self._known:
             encoder, network = seen_network(stack, self.encoder)
             model = Model(encoder, network, tuple(range(network.architecture.n_outputs)))
-            # The stack is kept, so that no other one gets its id.
-            known = stack, export_c(model, data=self.data).flash_estimate
-            self._known[id(stack)] = known
-        return known[1]
+            self._known[stack] = export_c(model, data=self.data).flash_estimate
+        return self._known[stack]
 
 
 def with_short_scale(encoder: Encoder) -> Encoder:

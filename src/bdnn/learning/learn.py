@@ -21,7 +21,7 @@ from bdnn.learning.gradients import Gradients, load
 from bdnn.learning.held_out import HeldOut, held_out_of
 from bdnn.learning.joining import is_joinable, join
 from bdnn.learning.shrinking import shrunk
-from bdnn.learning.size import stack_bytes
+from bdnn.learning.size import least_bytes, stack_bytes
 from bdnn.learning.stack import Array, Lesson, Stack, Table
 from bdnn.learning.tails import tail_cuts
 from bdnn.learning.teaching import taught, unseen_opinion
@@ -130,7 +130,7 @@ def learn(
     reach = None
     if surroundings is not None:
         encode = _finely(encode, codes)
-        reach = partial(surroundings.reach, rows)
+        reach = partial(_reach, surroundings, rows)
     encoder = Encoder.learn(
         codes,
         columns,
@@ -232,6 +232,9 @@ class _Course:
 
     def _fits(self, stack: Stack) -> bool:
         if self.max_bytes is not None:
+            # To write the C of a network that is far too large takes long.
+            if least_bytes(stack) > self.max_bytes:
+                return False
             # Output thresholds that are shifted afterwards may need one byte more each.
             return self.flash(stack) + self.lesson.n_classes <= self.max_bytes
         # A shape that is given is as large as it is.
@@ -274,6 +277,8 @@ class _Course:
             way = student(lesson.table, width)
             if self.hidden is not None:
                 return replace(way, reads=teachers[0].candidate.reads, hidden=self.hidden)
+            if self.slot.is_over():
+                break
             drawn = replace(way, updates=0).fit(lesson, seed=0, slot=self.slot)
             if self._fits(drawn):
                 return way
@@ -375,6 +380,11 @@ def _furthest(trials: Sequence[Trial]) -> list[Trial]:
 def _drawn(rows: IntArray, most: int, rng: np.random.Generator) -> IntArray:
     """All rows, or so many of them."""
     return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
+
+
+def _reach(surroundings: Surroundings, rows: IntArray, encoder: Encoder) -> FloatArray:
+    """How far raw values of rows may move by the scale that the network will have."""
+    return surroundings.reach(rows, with_short_scale(encoder))
 
 
 def _finely(inputs: Inputs, codes: FloatArray) -> Inputs:

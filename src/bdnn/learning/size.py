@@ -1,4 +1,4 @@
-"""How many bytes a network and the cuts it looks at take, about."""
+"""How many bytes a network and the cuts it looks at take, about, and at least."""
 
 from __future__ import annotations
 
@@ -25,6 +25,11 @@ def stack_bytes(stack: Stack) -> int:
     skipped = stack.weights[1][:, len(stack.weights[0]) :] if stack.reads == "mix" else None
     n_bits = 0 if skipped is None else int(np.count_nonzero(np.abs(skipped).sum(axis=0)))
     return total + _NUMBER * n_first + _CUT * n_bits
+
+
+def least_bytes(stack: Stack) -> float:
+    """Bytes below which nothing that computes the network falls: a bit of every weight."""
+    return sum(np.count_nonzero(W) for W in stack.weights) / 8
 
 
 def _layer_bytes(W: Array) -> int:
