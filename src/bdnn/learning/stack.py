@@ -125,16 +125,22 @@ class Stack:
     def network(self, n_numbers: int, n_bits: int, step: float) -> Network:
         """The same as a network on numbers, which are multiples of ``step``, and bits.
 
-        Copies of bits go past the first layer of a mix as units with one weight.
+        Copies of bits that the second layer looks at go past the first layer of a mix as units with
+        one weight.
         """
         weights = [np.asarray(W, dtype=float) for W in self.weights]
         thresholds = [np.asarray(t, dtype=float) for t in self.thresholds]
         first = np.zeros((len(weights[0]), n_numbers + n_bits))
-        places = slice(n_numbers, None) if self.reads == "bits" else slice(0, n_numbers)
-        first[:, slice(None) if self.reads == "both" else places] = weights[0]
+        own = slice(n_numbers, None) if self.reads == "bits" else slice(0, n_numbers)
+        first[:, slice(None) if self.reads == "both" else own] = weights[0]
         if self.reads == "mix":
-            first = np.concatenate((first, np.eye(n_bits, n_numbers + n_bits, n_numbers)))
-            thresholds[0] = np.concatenate((thresholds[0], np.ones(n_bits)))
+            seen = np.flatnonzero(weights[1][:, len(first) :].any(axis=0))
+            copies = np.zeros((len(seen), n_numbers + n_bits))
+            copies[np.arange(len(seen)), n_numbers + seen] = 1.0
+            places = np.append(np.arange(len(first)), len(first) + seen)
+            weights[1] = weights[1][:, places]
+            first = np.concatenate((first, copies))
+            thresholds[0] = np.concatenate((thresholds[0], np.ones(len(seen))))
         weights[0] = first
         for k in range(len(weights) - 1):
             # Sums lie on a grid, so that this changes nothing and takes few digits.

@@ -7,6 +7,7 @@ integers that are summed under masks.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -103,7 +104,7 @@ class WordWriter:
             place += len(chosen)
         return True
 
-    @property
+    @cached_property
     def _columns(self) -> list[int]:
         """Columns that a number or a bit is made of, in their order."""
         seen = {number.column for number in self.halves.numbers}
