@@ -14,9 +14,19 @@ from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.export.c.code import lay_out, write_code
 from bdnn.export.c.columns import ColumnCode, column_format, inner_model, with_used_inputs
 from bdnn.export.c.flash import Flash, estimate_flash
+from bdnn.export.c.frame import (
+    verb_of,
+    write_closing,
+    write_heading,
+    write_labels,
+    write_opening,
+    write_real_guard,
+    write_signature,
+    write_sizes,
+)
 from bdnn.export.c.halves import has_ordinary_scale, split
 from bdnn.export.c.self_test import write_main, write_self_test
-from bdnn.export.c.text import Code, check_name, comment, string
+from bdnn.export.c.text import Code, check_name
 from bdnn.export.c.words import write_halves
 from bdnn.export.inputs import InputFormat, choose_format
 from bdnn.export.plan import Plan, make_plan
@@ -24,7 +34,6 @@ from bdnn.export.plan.plan import Table
 from bdnn.model import Model
 from bdnn.network.expansion import unrolled
 
-_MOST_NAMES = 64
 _STACK_OF_CALLS = 32
 _FEW_INPUTS = 24
 
@@ -76,7 +85,7 @@ class CExport:
     def signature(self) -> str:
         """What to call."""
         size = str(len(self.inputs.per_unit))
-        return _signature(self.name, self.inputs, self.plan, size)
+        return write_signature(self.name, self.inputs, self.plan, size)
 
 
 def export_c(
@@ -176,7 +185,7 @@ def _header(
     """Put the lines of a function, and what comes before it, into a header."""
     is_real = code.needs_real or not inputs.is_integer
     opening = [
-        *_heading(
+        *write_heading(
             model,
             inputs,
             name,
@@ -189,19 +198,19 @@ def _header(
         "",
         "#include <stdint.h>",
         *(["#include <string.h>"] if any("memcpy(" in line for line in code.helpers) else []),
-        *(_real_guard() if code.needs_real else []),
+        *(write_real_guard() if code.needs_real else []),
     ]
     function = [
         "",
-        *_sizes(model, name),
-        *(_class_names(model, name) if class_names else []),
+        *write_sizes(model, name),
+        *(write_labels(model, name) if class_names else []),
         *before,
         *code.helpers,
-        *_opening(name, inputs, plan),
+        *write_opening(name, inputs, plan),
         *code.tables,
         *([f"    int {', '.join(sorted(code.counters))};"] if code.counters else []),
         *code.body,
-        *_closing(name, inputs, plan),
+        *write_closing(name, inputs, plan),
     ]
     tested = write_self_test(model, inputs, name, tests) if tests else []
     tested += write_main(name, tests, labels=class_names) if main else []
@@ -281,10 +290,10 @@ def _around_network(
     )
     plan = inner.plan
     given = ", y" if plan.n_numbers else ", weight" if plan.n_weights else ""
-    call = f"{name}_network_{_verb(plan)}(q{given});"
+    call = f"{name}_network_{verb_of(plan)}(q{given});"
     q_type = "double" if model.encoder.numbers else "uint8_t"
     opening = [
-        *_heading(
+        *write_heading(
             model,
             inputs,
             name,
@@ -302,16 +311,16 @@ def _around_network(
     ]
     function = [
         "",
-        *_sizes(model, name),
-        *(_class_names(model, name) if class_names else []),
+        *write_sizes(model, name),
+        *(write_labels(model, name) if class_names else []),
         *writer.constants(),
         *writer.helpers(),
-        *_opening(name, inputs, plan),
+        *write_opening(name, inputs, plan),
         f"    {q_type} q[{n_inputs}];",
         *(["    volatile double v;"] if model.encoder.step else []),
         *writer.body(),
         f"    {'' if plan.n_numbers else 'return '}{call}",
-        *_closing(name, inputs, plan),
+        *write_closing(name, inputs, plan),
     ]
     tested = write_self_test(model, inputs, name, tests) if tests else []
     tested += write_main(name, tests, labels=class_names) if main else []
@@ -346,149 +355,3 @@ def _check_scaler(scaler: Encoder, inputs: InputFormat) -> None:
             "the scaler has a factor or step of extraordinary size: scale the features before "
             "training, and train again."
         )
-
-
-def _verb(plan: Plan) -> str:
-    return "weights" if plan.n_weights else "predict"
-
-
-def _signature(name: str, inputs: InputFormat, plan: Plan, size: str) -> str:
-    taken = f"const {inputs.c_type} x[{size}]"
-    if plan.n_numbers:
-        return f"void {name}_predict({taken}, double y[{plan.n_numbers}])"
-    given = f", uint16_t weight[{plan.n_weights}]" if plan.n_weights else ""
-    return f"int {name}_{_verb(plan)}({taken}{given})"
-
-
-def _sizes(model: Model, name: str) -> list[str]:
-    kind = "CLASSES" if model.targets is None else "NUMBERS"
-    return [
-        f"#define {name.upper()}_FEATURES {model.n_features}",
-        f"#define {name.upper()}_{kind} {model.network.architecture.n_outputs}",
-        "",
-    ]
-
-
-def _opening(name: str, inputs: InputFormat, plan: Plan) -> list[str]:
-    what = (
-        "Numbers predicted for"
-        if plan.n_numbers
-        else "Index of the class of"
-        if not plan.n_weights
-        else "Weights of all classes, over their sum the probabilities, and index of the class of"
-    )
-    signature = _signature(name, inputs, plan, f"{name.upper()}_FEATURES")
-    return [f"/* {what} a sample. */", f"static inline {signature}", "{"]
-
-
-def _closing(name: str, inputs: InputFormat, plan: Plan) -> list[str]:
-    if not plan.n_weights:
-        return ["}", ""]
-    return [
-        "}",
-        "",
-        "/* Index of the class of a sample. */",
-        f"static inline int {name}_predict(const {inputs.c_type} x[{name.upper()}_FEATURES])",
-        "{",
-        f"    uint16_t weight[{plan.n_weights}];",
-        f"    return {name}_weights(x, weight);",
-        "}",
-        "",
-    ]
-
-
-def _heading(
-    model: Model,
-    inputs: InputFormat,
-    name: str,
-    plan: Plan,
-    *,
-    needs_real: bool,
-    has_products: bool,
-) -> list[str]:
-    shape = model.network.architecture
-    names: Sequence[str] = model.names or ()
-    lines = [
-        f"{name}.h: binarized network {shape}.",
-        "",
-        _signature(name, inputs, plan, str(model.n_features))
-        + (
-            " writes numbers to y."
-            if plan.n_numbers
-            else " returns the index of the class, from 0."
-        ),
-        *(
-            ["The probability of class i is weight[i] over the sum of all of them."]
-            if plan.n_weights
-            else []
-        ),
-    ]
-    if inputs.kind == "scaled":
-        lines.append(f"Inputs are multiples of {model.encoder.step or 1.0!r} of scaled features.")
-    elif inputs.is_integer:
-        units = set(inputs.per_unit)
-        each = f"1/{units.pop()}" if len(units) == 1 else "the fraction given with each"
-        lines.append(
-            f"Inputs are counts of {each} of a unit."
-            if each != "1/1"
-            else "Inputs are whole numbers."
-        )
-    else:
-        lines += [
-            f"Inputs are numbers up to {inputs.largest:g} in size; others give some class.",
-            "NaN gives some class." if model.encoder.is_plain else "NaN is a missing value.",
-            "Flags that flush subnormal numbers to zero, as -ffast-math does, make tiny inputs 0.",
-        ]
-    if inputs.is_integer:
-        low, high = min(r[0] for r in inputs.ranges), max(r[1] for r in inputs.ranges)
-        lines.append(f"Answers equal those of the Python package for all inputs in {low}..{high}.")
-    else:
-        lines.append("Answers equal those of the Python package.")
-    lines.append(
-        "No floating point."
-        if not needs_real and inputs.is_integer
-        else "Floating point is used to compare inputs only."
-        if not needs_real
-        else "Uses double arithmetic with every rounding as in Python, under any compiler flags."
-    )
-    if not has_products:
-        lines.append("No multiplication but by powers of two, and in addresses of tables.")
-    lines.append("")
-    for j in range(min(model.n_features, _MOST_NAMES)):
-        unit = f", in 1/{inputs.per_unit[j]}" if inputs.per_unit[j] != 1 else ""
-        span = ""
-        if inputs.is_integer and len(set(inputs.ranges)) > 1:
-            span = f", {inputs.ranges[j][0]}..{inputs.ranges[j][1]}"
-        title = comment(names[j], 60) if names else "feature"
-        lines.append(f"x[{j}] {title}{unit}{span}")
-    lines += [
-        f"class {i}: {comment(str(label), 60)}"
-        for i, label in enumerate(model.classes[:_MOST_NAMES])
-    ]
-    first, *rest = (line.rstrip() for line in lines)
-    return [f"/* {first}", *(f"   {line}".rstrip() for line in rest), "*/"]
-
-
-def _real_guard() -> list[str]:
-    return [
-        "#include <float.h>",
-        "",
-        "#if DBL_MANT_DIG != 53 || (FLT_EVAL_METHOD != 0 && FLT_EVAL_METHOD != 1)",
-        '#error "double arithmetic of this target is not that of Python: export integer inputs"',
-        "#endif",
-    ]
-
-
-def _class_names(model: Model, name: str) -> list[str]:
-    labels = [f"    {string(str(label))}," for label in model.classes]
-    return [
-        "/* Label of a class, empty for an index that is none. */",
-        f"static inline const char *{name}_label(int index)",
-        "{",
-        f"    static const char *const LABEL[{len(labels)}] = {{",
-        *(f"    {line}" for line in labels),
-        "    };",
-        f'    return index >= 0 && index < {len(labels)} ? LABEL[index] : "";',
-        "}",
-        "",
-    ]
