@@ -43,7 +43,10 @@ def plot_progress(result: Any, *, ax: Axes | None = None) -> Axes:
     """
     result = getattr(result, "result_", result)
     if not isinstance(result, TrainingResult) or not result.history:
-        raise DataError("the result has no history to draw: train with any method first.")
+        raise DataError(
+            "there is no history of loss and bound to draw, got an untrained model or one that was "
+            "learnt for new rows: train with objective='loss'."
+        )
     ax = ax or new_axes(1)[1][0]
     moments: list[Any] = [*result.history, result]
     seconds, loss, bound = np.array([(m.seconds, m.loss, m.bound) for m in moments], dtype=float).T
