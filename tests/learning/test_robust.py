@@ -6,10 +6,11 @@ from itertools import product
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from bdnn.clock import Slot
 from bdnn.encoding import Column, Encoder, Inputs
-from bdnn.learning.around import Around
+from bdnn.learning.around import Around, FewBins
 from bdnn.learning.boxes import box_stack
 from bdnn.learning.comparison import is_certain
 from bdnn.learning.robust_linear import RobustLinear, RobustVotes
@@ -133,6 +134,21 @@ def test_moves_of_votes_keep_the_leads_that_they_count(n_classes: int) -> None:
     # With no time at all votes are rounded only.
     rounded = improved(start, few, lesson, rng, Slot(-np.inf))
     assert right(improved(start, few, lesson, rng, Slot())) > right(rounded)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_votes_of_a_text_that_stands_in_for_gaps_stay(seed: int) -> None:
+    """Its bit is on in the first bin and in that of gaps, which no move of neighbours knows."""
+    bits = np.array([[1.0, 0, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0]])
+    place, nothing = np.arange(40)[:, None] % 4, np.zeros((40, 0), np.float32)
+    labels = np.array([1, 0, 1, 1])[place[:, 0]]
+    few = FewBins(csr_array(bits), place, place, np.zeros(3, dtype=np.intp))
+    lesson = Lesson(Table(nothing, nothing), labels, np.ones(40, np.float32), 2)
+    start = np.array([[0.0, 0, 0, 0], [0, -3, 12, -12]])
+    values = improved(start, few, lesson, np.random.default_rng(seed), Slot())
+    assert values[1, 1] == -3
+    scores = values[:, 0] + bits[place[:, 0]] @ values[:, 1:].T
+    assert (scores.argmax(axis=1) == labels).mean() >= 0.5
 
 
 def test_the_best_cut_is_found_by_a_tree_of_depth_1() -> None:
