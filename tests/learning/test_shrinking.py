@@ -13,7 +13,7 @@ from bdnn.learning.flash import FlashSize, seen_network, with_short_scale
 from bdnn.learning.gradients import Gradients, smoothed
 from bdnn.learning.linear import Logistic
 from bdnn.learning.shrinking import _State, shrunk
-from bdnn.learning.size import stack_bytes
+from bdnn.learning.size import least_bytes, stack_bytes
 from bdnn.learning.stack import Lesson, Table
 from bdnn.model import Model
 from bdnn.network.architecture import WeightSet
@@ -113,5 +113,6 @@ def test_flash_is_that_of_the_export() -> None:
         assert stack.weights[0].shape[1] == n_inputs
         model = Model(*seen_network(stack, encoder), (0, 1))
         assert size(stack) == export_c(model, data=data).flash_estimate == size(stack)
+        assert least_bytes(stack) <= size(stack)
         found = model.network.predict(model.encoder.transform(codes))
         assert np.array_equal(found, stack.scores(table).argmax(axis=1))

@@ -50,6 +50,17 @@ def test_the_network_answers_as_the_stack(candidate, n_classes: int) -> None:
         assert (t * 16 == np.rint(t * 16)).all()  # on the grid, so that few digits do
 
 
+def test_bits_that_nothing_looks_at_are_no_units() -> None:
+    lesson = make_lesson(noise=0.1)
+    stack = Gradients("mix", (5, 4), updates=60).fit(lesson, seed=0, slot=Slot())
+    stack.weights[1][:, 5:] *= np.arange(9) % 4 == 0
+    network = stack.network(3, 9, step=1 / 16)
+    assert network.architecture.hidden[0] <= 5 + 3
+    assert np.allclose(
+        network.scores(inputs_of(lesson.table)), stack.scores(lesson.table), atol=1e-3
+    )
+
+
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("leaves", [2, 5, 20])
 def test_a_tree_is_a_network_of_equal_answers(leaves: int, n_classes: int) -> None:

@@ -203,11 +203,6 @@ class Architecture:
         return not all(rule.is_step for rule in self.activations)
 
     @property
-    def activation_names(self) -> str:
-        """Names of the hidden layers' rules, each once, for a message that puts them in quotes."""
-        return "', '".join(dict.fromkeys(rule.name for rule in self.activations))
-
-    @property
     def widths(self) -> tuple[int, ...]:
         """Number of inputs, of units per hidden layer, and of outputs."""
         return (self.n_features, *self.hidden, self.n_outputs)
