@@ -157,8 +157,8 @@ def compare(
 ) -> None:
     """Train every candidate without one fold after the other, as far as time goes.
 
-    After each fold those go on that are not clearly behind the best, as many as there is time for,
-    the best first. Where rows are many, a part of them says who begins at all.
+    After each fold those go on that are not clearly behind the best, as many as there is time for.
+    Where rows are many, a part of them says who begins at all, the best first.
 
     Parameters
     ----------
@@ -187,8 +187,9 @@ def compare(
             if is_drawn and number == 1:
                 trial.forget()  # what a part of the rows is enough for, is who goes on
             trial.add(stack, lesson, outside, slot.clock() - begun)
-        left = len(rounds) - number - (not is_drawn)
-        alive = _going_on(alive, lesson, slot, left)
+        kept = _going_on(alive, lesson, slot, len(rounds) - number - (not is_drawn))
+        # A part of many rows tells who is best; few rows do not, and plain ones are cheap.
+        alive = kept if is_drawn else [trial for trial in alive if trial in kept]
 
 
 def _going_on(alive: Sequence[Trial], lesson: Lesson, slot: Slot, rounds_left: int) -> list[Trial]:
