@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,37 +12,23 @@ from threadpoolctl import threadpool_limits
 from bdnn.clock import Slot
 from bdnn.encoding import Column, Encoder, Inputs
 from bdnn.learning.around import Around, Surroundings
-from bdnn.learning.candidates import WIDER, candidates, robust_candidates, student
-from bdnn.learning.comparison import Trial, blend, compare, ranked
+from bdnn.learning.candidates import WIDER
+from bdnn.learning.course import FEWEST_ROWS, MOST_ROWS, Course, drawn
 from bdnn.learning.flash import FlashSize, seen_network, with_short_scale
-from bdnn.learning.folds import IntArray, folds_of, same_rows
-from bdnn.learning.gradients import Gradients, load
-from bdnn.learning.held_out import HeldOut, held_out_of
-from bdnn.learning.joining import is_joinable, join
-from bdnn.learning.shrinking import shrunk
-from bdnn.learning.size import least_bytes, stack_bytes
-from bdnn.learning.stack import Array, Lesson, Stack, Table
+from bdnn.learning.folds import IntArray, same_rows
+from bdnn.learning.gradients import load
+from bdnn.learning.held_out import HeldOut
+from bdnn.learning.stack import Lesson, Table
 from bdnn.learning.tails import tail_cuts
-from bdnn.learning.teaching import taught, unseen_opinion
 from bdnn.model_file.data import describe_ranges
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import WeightSet
 from bdnn.network.network import Network
 
-# Rows that are learnt from, and those of them that candidates are compared on: in a second, and in
-# any case.
-_MOST_ROWS, _LEARNT_PER_SECOND, _COMPARED_PER_SECOND, _FEWEST_ROWS = 100_000, 10_000, 2000, 1000
-_FOLDS, _FOLDS_OF_MANY, _MANY_ROWS = 5, 3, 1000
-_FEW_ROWS = 200  # below which rows are folded twice
-_COMPARING, _COMPARING_GUARDED = 0.5, 0.8  # part of the time
-_TRYING = 0.3  # of what is left, the most for one fold of the network that learns from others
-_TEACHERS = 3
-_SHRINKING = 0.4  # of what is left, for networks that are too large
-_SHRUNK = 2
-_MOST_BYTES = 1 << 14  # of a network, unless more are allowed
+# Rows that are learnt from: in a second, and in any case.
+_LEARNT_PER_SECOND = 10_000
 # Where rows may change: rows that are learnt from, cuts of a column, and bits of all rows together.
 _MOST_GUARDED, _MOST_CUTS, _MOST_CELLS = 20_000, 256, 4_000_000
-_WIDTHS = (60, 40, 25, 15, 10, 6, 3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,9 +105,9 @@ def learn(
     rng = np.random.default_rng(seed)
     weight = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, float)
     ranges = describe_ranges(codes[weight > 0])
-    most = min(_MOST_ROWS, max(_FEWEST_ROWS, slot.remaining * _LEARNT_PER_SECOND))
+    most = min(MOST_ROWS, max(FEWEST_ROWS, slot.remaining * _LEARNT_PER_SECOND))
     most = most if surroundings is None else min(most, _MOST_GUARDED)
-    rows = _drawn(np.flatnonzero(weight > 0), int(most), rng)
+    rows = drawn(np.flatnonzero(weight > 0), int(most), rng)
     codes, labels, weight = codes[rows], labels[rows], weight[rows]
     encode = inputs or Inputs()
     if encode.encode == "auto":
@@ -158,228 +143,13 @@ def learn(
             load()
         flash = FlashSize(encoder, ranges)
         shape = hidden, ternary, most_inputs, max_bytes
-        course = _Course(lesson, together, encoder.column_of, rng, slot, *shape, flash)
+        course = Course(lesson, together, encoder.column_of, rng, slot, *shape, flash)
         stack, held_out = course.run()
     encoder, network = seen_network(stack, encoder)
     scores = network.scores(encoder.transform(codes[held_out.rows]))
     held_out = replace(held_out, rows=rows[held_out.rows], scores=scores)
     is_interrupted = course.is_interrupted or slot.is_stopped()
     return Learned(encoder, network, held_out, is_interrupted)
-
-
-@dataclass(eq=False)
-class _Course:
-    """Comparison, choice and last training."""
-
-    lesson: Lesson
-    together: IntArray
-    column_of: IntArray
-    rng: np.random.Generator
-    slot: Slot
-    hidden: tuple[int, ...] | None
-    ternary: bool
-    most_inputs: int | None
-    max_bytes: int | None
-    flash: FlashSize
-    is_interrupted: bool = False
-
-    def run(self) -> tuple[Stack, HeldOut]:
-        """Train the network, and tell what is known of held-out rows."""
-        most = min(_MOST_ROWS, max(_FEWEST_ROWS, self.slot.remaining * _COMPARED_PER_SECOND))
-        compared = _drawn(np.arange(len(self.lesson)), int(most), self.rng)
-        part = self.lesson.rows(compared)
-        ways = robust_candidates(part.table)
-        if not part.around:
-            ways = candidates(
-                part.table, self.hidden, ternary=self.ternary, most_inputs=self.most_inputs
-            )
-        trials = [Trial.of(name, way, part) for name, way in ways.items()]
-        repeats = self._folds(part, self.together[compared])
-        seed = int(self.rng.integers(2**31))
-        with self._kept():
-            # A robust candidate takes no longer on all rows than on the folds.
-            time = self.slot.part(_COMPARING_GUARDED if part.around else _COMPARING)
-            compare(trials, part, repeats, seed=seed, slot=time)
-        if not any(trial.stacks for trial in trials):  # the plainest takes no time
-            compare(trials[:1], part, repeats[:1], seed=seed, slot=self.slot)
-        trials = [trial for trial in trials if trial.stacks]
-        teachers = ranked(_furthest(trials), part)[:_TEACHERS]
-        share = unseen_opinion(teachers, self.lesson, compared)
-        with self._kept():
-            trials += self._shrunk(trials, part, repeats)
-        pupil = self._tried(part, share[compared], teachers, repeats[0])
-        chosen, pool = self._choose(trials, pupil, part)
-        stack = chosen.stacks[0]
-        with self._kept():
-            stack = self._last(chosen, share, teachers)
-        known = held_out_of([*trials, pupil], pool, part, self.rng)
-        return stack, replace(
-            known,
-            chosen=chosen.name,
-            teachers=() if part.around else tuple(trial.name for trial in teachers),
-            rows=compared,
-            share=share[compared],
-            bytes=self.flash(stack),
-        )
-
-    @contextmanager
-    def _kept(self) -> Iterator[None]:
-        """Let Ctrl-C end the slot, so that what has been trained so far has to do."""
-        try:
-            yield
-        except KeyboardInterrupt:
-            self.slot, self.is_interrupted = replace(self.slot, deadline=-np.inf), True
-
-    def _fits(self, stack: Stack) -> bool:
-        if self.max_bytes is not None:
-            # To write the C of a network that is far too large takes long.
-            if least_bytes(stack) > self.max_bytes:
-                return False
-            # Output thresholds that are shifted afterwards may need one byte more each.
-            return self.flash(stack) + self.lesson.n_classes <= self.max_bytes
-        # A shape that is given is as large as it is.
-        return self.hidden is not None or stack_bytes(stack) <= _MOST_BYTES
-
-    def _shrunk(
-        self, trials: Sequence[Trial], part: Lesson, repeats: Sequence[IntArray]
-    ) -> list[Trial]:
-        """The best and the smallest of the too large, made to fit and tried on the same folds."""
-        if self.max_bytes is None or self.hidden is not None:
-            return []
-        large = [trial for trial in trials if not self._fits(trial.stacks[0])]
-        rounds = [(folds, fold) for folds in repeats for fold in range(int(folds.max()) + 1)]
-        slot, found = self.slot.part(_SHRINKING), []
-        chosen = ranked(_furthest(large), part)[:_SHRUNK] if large else []
-        # Where next to nothing fits, what is small already has the shortest way to go.
-        chosen += [trial for trial in sorted(large, key=_bytes)[:1] if trial not in chosen]
-        for place, trial in enumerate(chosen):
-            own = slot.part(1.0 / (len(chosen) - place))
-            smaller = Trial.of(f"{trial.name}, shrunk", trial.candidate, part)
-            smaller.seconds = trial.seconds
-            for number, (folds, fold) in enumerate(rounds[: len(trial.stacks)]):
-                lesson, outside = part.rows(np.flatnonzero(folds != fold)), folds == fold
-                begun = self.slot.clock()
-                time = own.part(1.0 / (len(trial.stacks) - number))
-                stack = shrunk(trial.stacks[number], lesson, self._fits, seed=number, slot=time)
-                if stack is None:
-                    break
-                smaller.add(stack, part, np.flatnonzero(outside), self.slot.clock() - begun)
-            else:
-                found.append(smaller)
-        return found
-
-    def _student(self, lesson: Lesson, teachers: Sequence[Trial]) -> Gradients | None:
-        """The widest shape that fits, for the network that learns from the teachers."""
-        # What others say of rows as they are is of no use where rows may change.
-        if self.most_inputs is not None or lesson.around:
-            return None
-        for width in _WIDTHS:
-            way = student(lesson.table, width)
-            if self.hidden is not None:
-                return replace(way, reads=teachers[0].candidate.reads, hidden=self.hidden)
-            if self.slot.is_over():
-                break
-            drawn = replace(way, updates=0).fit(lesson, seed=0, slot=self.slot)
-            if self._fits(drawn):
-                return way
-        return None
-
-    def _tried(
-        self, part: Lesson, share: Array, teachers: Sequence[Trial], folds: IntArray
-    ) -> Trial:
-        """Let a network learn from the teachers without one fold after the other, if time allows.
-
-        New rows are those of teachers that have not seen the fold either.
-        """
-        way = self._student(part, teachers)
-        half = way and replace(way, updates=way.updates // 2)
-        own = half or teachers[0].candidate
-        pupil = Trial.of("learnt from the best", own, part, is_taught=True)
-        beside = max(trial.seconds / len(trial.stacks) for trial in teachers)
-        with self._kept():
-            for fold in range(min(int(folds.max()) + 1, len(teachers[0].stacks))):
-                # The last network takes as long as two of these, and may have another beside it.
-                left = self.slot.remaining - 3.0 * pupil.seconds / max(fold, 1) - 2.0 * beside
-                if half is None or left <= 0 or self.slot.is_over():
-                    break
-                inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-                begun = self.slot.clock()
-                lesson = taught(
-                    part.rows(inside),
-                    share[inside],
-                    [[trial.stacks[fold]] for trial in teachers],
-                    self.column_of,
-                    self.rng,
-                )
-                seed = int(self.rng.integers(2**31))
-                stack = half.fit(lesson, seed=seed, slot=self.slot.part(_TRYING))
-                pupil.add(stack, part, outside, self.slot.clock() - begun)
-        return pupil
-
-    def _choose(
-        self, trials: Sequence[Trial], pupil: Trial, part: Lesson
-    ) -> tuple[Trial, list[Trial]]:
-        """The way with the fewest mistakes that fits, and what it was chosen from."""
-        fitting = [trial for trial in trials if self._fits(trial.stacks[0])]
-        smallest = min(trials, key=_bytes)
-        plain = ranked(_furthest(fitting or [smallest]), part)
-        if len(pupil.stacks) < 2 or not self._fits(pupil.stacks[0]):
-            return plain[0], plain
-        pool = [*plain, pupil]
-        is_open = self.hidden is None and not self.ternary
-        if is_open and is_joinable(plain[0].stacks[0]):
-            both = blend(f"{pupil.name}, and {plain[0].name}", [plain[0], pupil])
-            n_bits = part.table.bits.shape[1]
-            both.stacks.append(join([trial.stacks[0] for trial in both.parts], n_bits))
-            pool += [both] if self._fits(both.stacks[0]) else []
-        return ranked(pool, part)[0], pool
-
-    def _folds(self, lesson: Lesson, together: IntArray) -> list[IntArray]:
-        """Folds of the rows, twice where rows are few."""
-        together = np.unique(together, return_inverse=True)[1].ravel()
-        counts = np.bincount(lesson.labels, minlength=lesson.n_classes)
-        n_folds = _FOLDS if len(lesson) < _MANY_ROWS else _FOLDS_OF_MANY
-        n_folds = max(2, min(n_folds, int(counts[counts > 0].min())))
-        repeats = 2 if len(lesson) < _FEW_ROWS else 1
-        return [folds_of(lesson.labels, together, n_folds, self.rng) for _ in range(repeats)]
-
-    def _last(self, chosen: Trial, share: Array, teachers: Sequence[Trial]) -> Stack:
-        """Train the chosen way on all rows, or both of two ways side by side."""
-        stacks = []
-        for trial in chosen.parts or (chosen,):
-            lesson, way = self.lesson, trial.candidate
-            if trial.seconds / len(trial.stacks) > self.slot.remaining or self.slot.is_over():
-                stacks.append(trial.stacks[0])  # better than one that there is no time for
-                continue
-            if trial.is_taught:
-                asked = [teacher.stacks for teacher in teachers]
-                lesson = taught(lesson, share, asked, self.column_of, self.rng)
-                way = self._student(self.lesson, teachers) or way
-            seed = int(self.rng.integers(2**31))
-            stack = way.fit(lesson, seed=seed, slot=self.slot)
-            stacks.append(trial.stacks[0] if self.slot.is_stopped() else stack)
-        stack = join(stacks, self.lesson.table.bits.shape[1])
-        # More rows may make more conditions; what was tried fits.
-        if not self._fits(stack):
-            stack = (
-                shrunk(stack, self.lesson, self._fits, seed=0, slot=self.slot) or chosen.stacks[0]
-            )
-        return stack
-
-
-def _bytes(trial: Trial) -> int:
-    return trial.bytes
-
-
-def _furthest(trials: Sequence[Trial]) -> list[Trial]:
-    """Those that have come through the most folds."""
-    most = max(len(trial.stacks) for trial in trials)
-    return [trial for trial in trials if len(trial.stacks) == most]
-
-
-def _drawn(rows: IntArray, most: int, rng: np.random.Generator) -> IntArray:
-    """All rows, or so many of them."""
-    return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
 
 def _reach(surroundings: Surroundings, rows: IntArray, encoder: Encoder) -> FloatArray:
