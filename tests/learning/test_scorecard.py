@@ -86,3 +86,12 @@ def test_a_shape_that_is_given_is_kept() -> None:
     assert model.network_.architecture.hidden == ()
     assert np.abs(model.network_.weights[0]).max() <= 1
     assert model.score(data.X, data.y) > 0.8
+
+
+def test_a_card_may_have_fewer_inputs_than_allowed() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (60, 2)).astype(float)
+    options = {"objective": "accuracy", "limits": bdnn.Limits(seconds=2), "random_state": 0}
+    model = bdnn.BDNNClassifier(constraints=Sparsity(per_unit=5), **options).fit(X, X[:, 0])
+    assert (model.network_.weights[0] != 0).sum(axis=1).max() <= 2
+    assert model.score(X, X[:, 0]) == 1.0

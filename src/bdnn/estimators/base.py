@@ -18,6 +18,7 @@ from bdnn.constraints import AbstractConstraint
 from bdnn.encoding import Encoder, Inputs
 from bdnn.errors import ModelError, ModelFileError
 from bdnn.estimators.fitted import FittedModel
+from bdnn.estimators.learning import card_constraints
 from bdnn.estimators.problems import (
     MakeProblem,
     Robust,
@@ -104,6 +105,9 @@ class BDNNEstimator(FittedModel):
     ) -> Task:
         """Make the problem and what else the method is asked."""
         make, targets = self._loss(samples, architecture, budget, targets)
+        constraints = check_constraints(self.constraints)
+        if is_learnt:
+            constraints = card_constraints(constraints, architecture)
         task = make_task(
             samples,
             architecture,
@@ -111,7 +115,7 @@ class BDNNEstimator(FittedModel):
             get_method(self.method),
             make,
             robust=self.robust,
-            constraints=check_constraints(self.constraints),
+            constraints=constraints,
             seed=budget.seed,
             is_learnt=is_learnt,
         )

@@ -114,6 +114,12 @@ def _most_inputs(estimator: Any) -> int | None:
     return most if is_flat and is_all and type(most) is int else None
 
 
+def card_constraints(constraints: Sequence[Any], shape: Architecture) -> tuple[Any, ...]:
+    """The limit of a scorecard as one of its network, which may have fewer inputs than that."""
+    most = shape.n_features
+    return tuple(replace(each, per_unit=min(each.per_unit, most)) for each in constraints)
+
+
 def learn_samples(
     estimator: Any, samples: LabelledSamples, plain: Encoder, budget: Budget, began: float
 ) -> Learned:
