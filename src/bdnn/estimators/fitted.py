@@ -23,6 +23,7 @@ from bdnn.export.onnx import to_onnx
 from bdnn.export.rules import to_rules
 from bdnn.model import Model
 from bdnn.model_file import ModelRecord, write_model
+from bdnn.model_file.seen import SeenRows
 from bdnn.network.activation import Activation, FloatArray
 from bdnn.network.architecture import WeightSet
 from bdnn.network.network import Network
@@ -232,6 +233,8 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         if self._columns_in != self.encoder_.names:
             settings["columns_in"] = list(self._columns_in)
         certificate = dict(self._certificate)
+        if self._memory is not None:
+            certificate["seen"] = SeenRows.of(self._memory.samples.values).to_dict()
         if certificate or promises:
             kept = certificate.get("promises", ())
             certificate["promises"] = [*kept, *(dict(promise) for promise in promises)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bdnn.cli.figures import print_assessment
 from bdnn.cli.options import options
 from bdnn.cli.options.data import ModelFile
 from bdnn.cli.output import Answer, expectation, percent, print_pairs, print_table
@@ -49,9 +50,18 @@ def _facts(record: ModelRecord) -> dict[str, Any]:
         "data": record.extra.get("data"),
         "settings": {key: value for key, value in record.settings.items() if value is not None},
         "rules": to_rules(record.model) if is_small(record.model.network) else None,
+        "assessment": _assessment(record),
         # The history is in the file for who wants to plot it; here its length says enough.
         "result": {**result.to_dict(), "gap": result.gap, "history": len(result.history)},
     }
+
+
+def _assessment(record: ModelRecord) -> dict[str, Any] | None:
+    """What 'bdnn train' found out about rows that were not trained on."""
+    from bdnn.evaluation.assessment import Assessment
+
+    kept = record.extra.get("assessment")
+    return None if kept is None else Assessment.from_dict(kept).to_dict()
 
 
 def _print_facts(record: ModelRecord, facts: dict[str, Any]) -> None:
@@ -83,6 +93,8 @@ def _print_facts(record: ModelRecord, facts: dict[str, Any]) -> None:
             ("rules", facts["rules"] or "too many weights to read; see 'bdnn export --to rules'"),
         ]
     )
+    if facts["assessment"] is not None:
+        print_assessment(facts["assessment"])
 
 
 @options
