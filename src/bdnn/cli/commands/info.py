@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 from bdnn.cli.figures import print_assessment
 from bdnn.cli.options import options
 from bdnn.cli.options.data import ModelFile
-from bdnn.cli.output import Answer, expectation, percent, print_pairs, print_table
+from bdnn.cli.output import (
+    Answer,
+    expectation,
+    gap_text,
+    percent,
+    print_pairs,
+    print_table,
+)
 
 if TYPE_CHECKING:
     from bdnn.model_file import ModelRecord
@@ -81,7 +88,7 @@ def _print_facts(record: ModelRecord, facts: dict[str, Any]) -> None:
             ("loss", f"{result['loss']:g}"),
             ("bound", f"{result['bound']:g} ({result['bound_origin']})"),
             # How small the loss is was no question where held-out rows chose.
-            ("gap", None if result["held_out"] else percent(result["gap"])),
+            ("gap", None if result["held_out"] else gap_text(result["gap"], result["bound"])),
             *expectation(result["held_out"]),
             (
                 ("train R2", f"{1.0 - result['error']:.4g}")

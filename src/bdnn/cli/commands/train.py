@@ -9,7 +9,7 @@ from bdnn.cli.options import options
 from bdnn.cli.options.constraints import Constraints, Guarantee
 from bdnn.cli.options.data import Data, Judging
 from bdnn.cli.options.learning import Learning, Limits, Shape
-from bdnn.cli.output import ModelOutput, expectation, number, percent, print_pairs
+from bdnn.cli.output import ModelOutput, expectation, gap_text, number, percent, print_pairs
 from bdnn.errors import DataError
 
 _PRICED = "loss and prices, which the bound is about"
@@ -62,7 +62,7 @@ def _print(summary: dict[str, Any], settled: tuple[str, ...]) -> None:
         # What was minimised, where that is more than the loss.
         ("objective", None if objective is None else f"{objective:g} ({_PRICED})"),
         ("bound", f"{summary['bound']:g} ({summary['bound_origin']})"),
-        ("gap", None if summary["held_out"] else percent(summary["gap"])),
+        ("gap", None if summary["held_out"] else gap_text(summary["gap"], summary["bound"])),
         *((name, f"{summary[name]:g}") for name in settled if name in summary),
         ("method", summary["method"] + (f", {summary['solver']}" if summary["solver"] else "")),
         ("time", f"{summary['seconds']:.2f} s"),
