@@ -10,12 +10,11 @@ from sklearn.neighbors import NearestCentroid
 from bdnn.clock import Slot, Ticks
 from bdnn.encoding import Column, Inputs
 from bdnn.learning.comparison import Trial, blend, compare, mistakes, ranked
+from bdnn.learning.flash import stack_bytes
 from bdnn.learning.gradients import Gradients
-from bdnn.learning.learn import learn
+from bdnn.learning.learn import learn, tail_cuts
 from bdnn.learning.linear import Logistic, Prior
-from bdnn.learning.size import stack_bytes
 from bdnn.learning.stack import Stack
-from bdnn.learning.tails import tail_cuts
 from bdnn.learning.teaching import opinion, taught, unseen_opinion
 from bdnn.learning.trees import Trees
 from tests.learning.lessons import make_lesson
