@@ -130,8 +130,8 @@ class Predictor:
         note_gaps(self._encoder, rows)
         row, column = np.argwhere(~(np.abs(rows) <= LARGEST_INPUT) & ~np.isnan(rows))[0]
         raise DataError(
-            f"X must hold finite numbers of ordinary size, got {rows[row, column]} in row {row}, "
-            f"column {column}: remove, fill or rescale it."
+            f"X must hold finite numbers of ordinary size, got {rows[row, column]} in row "
+            f"{row + 1}, column {column + 1}: remove, fill or rescale it."
         )
 
 

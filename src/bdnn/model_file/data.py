@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from bdnn import limits
 from bdnn.model import Model
+from bdnn.model_file.seen import SeenRows
 from bdnn.network.activation import BoolArray, FloatArray
 
 FORMAT = "bdnn-model"
@@ -40,7 +41,8 @@ class ModelRecord:
         Whatever else the writer wants back, as plain data.
     certificate : dict
         What ``bdnn check`` needs beside the result: ``data`` (the training data's hash and ranges)
-        and ``promises``. Empty in files written without it.
+        and ``promises``; and ``seen``, which rows were trained on. Empty in files written without
+        it.
     """
 
     model: Model
@@ -48,6 +50,12 @@ class ModelRecord:
     result: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
     certificate: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def seen(self) -> SeenRows | None:
+        """The rows that the model was trained on, if the file tells them."""
+        kept = self.certificate.get("seen")
+        return None if kept is None else SeenRows.from_dict(kept)
 
 
 def encode(value: Any) -> Any:
