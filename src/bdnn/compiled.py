@@ -34,7 +34,7 @@ def compiled(function: Function, *, fastmath: bool = False, is_part: bool = Fals
     result: Any = njit(
         nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=is_part, fastmath=fastmath
     )(function)
-    if not isinstance(result, Dispatcher):  # NUMBA_DISABLE_JIT
+    if result is function:  # NUMBA_DISABLE_JIT
         return function
     result.get_call_template = _without_literals(result.get_call_template)
     # Nothing can be written anywhere: every process compiles for itself.

@@ -191,10 +191,7 @@ def certificate_of(task: Task, robust: Robust | None) -> dict[str, Any]:
     """What the file of a classifier says of its training."""
     found: dict[str, Any] = {"data": task.samples.describe()}
     if robust is not None:
-        found["robust"] = robust.describe(task.samples)
-        regions = task.problem.loss.input_regions
-        if regions is not None and regions.bins:
-            found["robust"]["bits"] = "together"
+        found["robust"] = robust.describe(task.samples) | task.problem.loss.claim()
     if task.problem.terms:
         found |= {"promises": claims(task.problem), **demands_of(task.problem)}
     return found

@@ -17,29 +17,29 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from bdnn.mip.layers import Products, Steps
-from bdnn.mip.loss import OutputObjective, Reductions, unmerged
-from bdnn.mip.regression import DistanceObjective
-from bdnn.mip.robust import DualNorms, InputSets, Robust
+from bdnn.blocks.input_sets import DualNorms, InputSets
+from bdnn.blocks.layers import Products, Steps
+from bdnn.blocks.reductions import Reductions
+from bdnn.blocks.weights import Given, LayerWeights
+from bdnn.mip.robust import Robust
 from bdnn.mip.starts import fill_switches, lift_points, lift_sets
-from bdnn.mip.terms import TermBuilder
-from bdnn.mip.weights import LayerWeights
-from bdnn.mip.writing import Given, LayerWriter
+from bdnn.mip.writing import LayerWriter
 from bdnn.network.activation import FloatArray
 from bdnn.network.network import Network
-from bdnn.problem.create import led_by
-from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.create import led_by, unmerged
+from bdnn.problem.losses.base import LossBlock
+from bdnn.problem.losses.output import OutputBlock, OutputLoss
 from bdnn.problem.problem import Problem
-from bdnn.problem.terms.builder import Block
+from bdnn.problem.terms.builder import Block, Builder
 from bdnn.program import IndexArray, Program
 
 DEFAULT_EPS = 1e-4
 
-AnyObjective = TypeVar("AnyObjective", bound=OutputObjective | DistanceObjective)
+AnyBlock = TypeVar("AnyBlock", bound=LossBlock)
 
 
 @dataclass(frozen=True)
-class NetworkModel(Generic[AnyObjective]):
+class NetworkModel(Generic[AnyBlock]):
     """A training problem as a mixed-integer program, with the way to and from networks.
 
     Build one with :meth:`build`.
@@ -54,7 +54,7 @@ class NetworkModel(Generic[AnyObjective]):
     robust : Robust or None
         Balls around the inputs in which no first-layer activation may change.
     given : Given
-    loss : OutputObjective or DistanceObjective
+    loss : LossBlock
     groups : array of shape (n_inputs,)
         Number of the activation pattern that every input follows.
     layers : tuple of LayerWeights
@@ -79,7 +79,7 @@ class NetworkModel(Generic[AnyObjective]):
     eps: float
     robust: Robust | None
     given: Given
-    loss: AnyObjective
+    loss: AnyBlock
     groups: IndexArray
     layers: tuple[LayerWeights, ...] = ()
     steps: tuple[Steps, ...] = ()
@@ -98,7 +98,7 @@ class NetworkModel(Generic[AnyObjective]):
         reductions: Reductions | None = None,
         eps: float = DEFAULT_EPS,
         robust: Robust | None = None,
-        tangents: bool = False,
+        takes_squares: bool = True,
         given: Given | None = None,
     ) -> NetworkModel[Any]:
         """Write down the program of a training problem.
@@ -116,8 +116,8 @@ class NetworkModel(Generic[AnyObjective]):
             Integer weights on integer data need none: there it is one unit of the data's grid.
         robust : Robust, optional
             Balls around the inputs in which no first-layer activation may change.
-        tangents : bool
-            Whether squares are held from below by tangents, for solvers that take none.
+        takes_squares : bool
+            Whether the solver minimises squares; where not, tangents hold them from below.
         given : Given, optional
             Layers and outputs that are not to be found.
         """
@@ -136,7 +136,7 @@ class NetworkModel(Generic[AnyObjective]):
         empty = cls(
             problem, reductions, Program(), eps, robust, given or Given(), nothing, groups[:0]
         )
-        model = LayerWriter(empty, problem, groups).write(tangents=tangents)
+        model = LayerWriter(empty, problem, groups, takes_squares=takes_squares).write()
         if not problem.terms:
             return model
         seen = model
@@ -144,17 +144,19 @@ class NetworkModel(Generic[AnyObjective]):
         if is_set and any(term.sees_samples for term in problem.terms):
             seen = model._with_points()
             model = replace(model, points=seen)
-        terms = TermBuilder(model.program, problem, groups, model.layers, seen.steps, seen.products)
+        terms = Builder(model.program, problem, groups, model.layers, seen.steps, seen.products)
         return replace(model, blocks=terms.add())
 
-    def _with_points(self) -> NetworkModel[OutputObjective]:
+    def _with_points(self) -> NetworkModel[OutputBlock]:
         """Add the samples themselves beside their regions, on the same weights."""
         both = Reductions(one_output=False, one_sided=False, signed=False)
-        empty = replace(self, reductions=both, steps=(), ways=(), products=())
-        plain = self.problem.with_loss(self.problem.loss.as_classes(self.problem.architecture)[1])
+        nothing: Any = None
+        empty = replace(self, reductions=both, loss=nothing, steps=(), ways=(), products=())
+        _, classes = self.problem.loss.as_classes(self.problem.architecture)
+        plain = self.problem.with_loss(replace(classes, counts=0 * classes.counts))
         return LayerWriter(empty, plain, self.groups, is_beside=True).write()
 
-    def append(self, problem: Problem[OutputLoss]) -> NetworkModel[OutputObjective] | None:
+    def append(self, problem: Problem[OutputLoss]) -> NetworkModel[OutputBlock] | None:
         """Append the variables and rows of further inputs; this model must not be used any more.
 
         The model's inputs come first, in the same order; weights of samples may differ. None, and
@@ -182,21 +184,16 @@ class NetworkModel(Generic[AnyObjective]):
 
     def input_sets(self, problem: Problem[Any]) -> list[InputSets]:
         """What first-layer sums are of: points, balls around them, or regions."""
-        if problem.loss.input_regions is not None:
-            return InputSets.of_regions(problem.loss.input_regions)
+        sets: list[InputSets] = problem.loss.input_sets(problem.samples)
         if self.robust is None:
-            return [InputSets(problem.inputs)]
+            return sets
         return [InputSets(problem.inputs, radius=self.robust.radius, norm=self.robust.norm)]
 
     @property
     def margin(self) -> float:
         """Largest margin that the model asks of inactive units and the data do not give."""
         free = [layer.bounds for k, layer in enumerate(self.layers) if k not in self.given.layers]
-        margins = [bounds.margin for bounds in free if not bounds.exact]
-        loss: Any = self.loss
-        if self.problem.loss.input_regions is not None and not self.layers[-1].bounds.exact:
-            margins.append(loss.least_lead)
-        return max(margins, default=0.0)
+        return max(self.loss.margin, *(bounds.margin for bounds in free if not bounds.exact), 0.0)
 
     def read(self, x: FloatArray) -> Network:
         """Turn a solution into a network."""
@@ -242,7 +239,7 @@ class GrowingModel:
 
     def __init__(self) -> None:
         # The last one. The program of an earlier one is used up by it.
-        self.model: NetworkModel[OutputObjective] | None = None
+        self.model: NetworkModel[OutputBlock] | None = None
         self._settings: tuple[Reductions | None, float] | None = None
 
     def __getstate__(self) -> dict[str, None]:
@@ -256,7 +253,7 @@ class GrowingModel:
         reductions: Reductions | None = None,
         eps: float = DEFAULT_EPS,
         robust: Robust | None = None,
-    ) -> NetworkModel[OutputObjective]:
+    ) -> NetworkModel[OutputBlock]:
         """Make a model like :meth:`~bdnn.mip.NetworkModel.build`."""
         last, self.model = self.model, None
         grown = None

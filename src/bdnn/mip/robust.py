@@ -1,19 +1,4 @@
-"""Sets of inputs around training samples: the sums that they have (paper, robust model).
-
-    active:    W c_i - d_i a - r_i n - t >= -M_i (1 - u)
-    inactive:  W c_i + d_i a + r_i n - t <= -margin + M_i v
-
-With u = v activations must hold for every perturbation of a sample, which is the paper's model;
-with two variables the rows say what surely holds, see `layers`.
-
-The dual norm n of a unit's weights is what a perturbation of length 1 changes at most; larger
-values only make the rows harder, so that ``n >= ||w||_*`` is enough:
-
-    a_j >= |w_j|        linf  n = sum_j a_j        l1  n >= |w_j|        l2  ||w||_2 <= n, a cone
-
-The paper's ``M_1^i = n (r + r_i)`` lacks the threshold's range; here M is the box bound of the sums
-plus r_i times the largest dual norm of the box, and the thresholds' range, see `bounds`.
-"""
+"""Balls around the training inputs in which first-layer activations must hold (the paper)."""
 
 from __future__ import annotations
 
@@ -22,15 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from bdnn.mip.bounds import box_bounds, input_unit
-from bdnn.mip.layers import Sums
-from bdnn.mip.weights import LayerWeights
 from bdnn.network.activation import BoolArray, FloatArray, step, weighted_sums
-from bdnn.network.architecture import WeightSet
 from bdnn.network.network import Network
 from bdnn.network.norms import Norm, check_norm, check_radius, dual_length
-from bdnn.problem.regions import Regions
-from bdnn.program import IndexArray, Program
+from bdnn.program import IndexArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,124 +48,3 @@ class Robust:
         reach = (self.radius[:, None] * self.dual_norms(W))[:, :, None]
         kept = np.where(step(sums, t), sums - reach >= t, sums + reach < t)
         return np.asarray(kept.all(axis=(1, 2)))
-
-
-@dataclass(frozen=True, eq=False)
-class InputSets:
-    """Inputs and what may become of them: sums lie within ``W c -+ (d |w| + r n)``."""
-
-    centre: FloatArray  # (n_lines, n_features)
-    # (n_lines, n_features): half the width of boxes around the centres.
-    width: FloatArray | None = None
-    # (n_lines,): of balls around the centres, whose dual norm is n.
-    radius: FloatArray | None = None
-    norm: Norm = "linf"  # of the balls
-
-    @classmethod
-    def of_regions(cls, regions: Regions) -> list[InputSets]:
-        """Boxes, and for some norms balls as well."""
-        low, high, centre = regions.low, regions.high, regions.centre
-        boxes = cls((low + high) / 2, (high - low) / 2)
-        if regions.norm == "linf":
-            return [boxes]
-        rounded = np.full(centre.shape, regions.rounding)
-        return [boxes, cls(centre, rounded, regions.radius, regions.norm)]
-
-    def unit(self, weights: WeightSet) -> tuple[float, bool]:
-        """Unit of sums, and whether they are whole in it."""
-        parts = self.centre if self.width is None else np.hstack([self.centre, self.width])
-        unit, exact = input_unit(parts, integer=weights.integer)
-        if self.radius is not None:
-            multiples = self.radius / unit
-            exact = exact and bool((multiples == np.rint(multiples)).all())
-            exact = exact and (self.norm != "l2" or not self.radius.any())
-        return unit, exact
-
-    def box_bounds(
-        self, unit: float, weights: WeightSet, box: tuple[float, float]
-    ) -> tuple[FloatArray, FloatArray]:
-        """Lowest and highest sums in a unit, for any weights."""
-        lowest, highest = box_bounds(self.centre / unit, box)
-        largest = np.full((1, self.centre.shape[1]), float(weights.limit))
-        reach = np.zeros(len(self.centre))
-        if self.width is not None:
-            reach += self.width @ largest[0]
-        if self.radius is not None:
-            reach += self.radius * dual_length(self.norm, largest)
-        reach = np.ceil(reach / unit)
-        return lowest - reach, highest + reach
-
-    def sums(self, W: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Least and largest sums of weights."""
-        sums = weighted_sums(self.centre, W)
-        reach = np.zeros(sums.shape)
-        if self.width is not None:
-            reach = reach + self.width @ np.abs(W).T
-        if self.radius is not None:
-            reach = reach + self.radius[:, None] * dual_length(self.norm, W)
-        return sums - reach, sums + reach
-
-
-@dataclass(frozen=True)
-class DualNorms:
-    """Variables ``n`` and ``a >= |w|`` of a first layer's units, as sets of inputs need them."""
-
-    layer: LayerWeights
-    norm: Norm
-    n: IndexArray | None
-    a: IndexArray | None
-
-    @classmethod
-    def add(cls, program: Program, layer: LayerWeights, sets: list[InputSets]) -> DualNorms:
-        """Add the sizes and dual norms of a layer's weights."""
-        W, limit = layer.W, float(layer.weights.limit)
-        norm = sets[-1].norm
-        has_norm, has_sizes = sets[-1].radius is not None, sets[-1].width is not None
-        whole = layer.weights.integer and norm != "l2"
-        n = a = None
-        if has_norm:
-            most = dual_length(norm, np.full((1, W.shape[1]), limit))[0]
-            n = program.add_variables("norm1", (len(W),), upper=most, integer=whole)
-        if has_sizes or (has_norm and norm == "linf"):
-            integer = layer.weights.integer
-            a = program.add_variables("size1", W.shape, upper=limit, integer=integer)
-        if n is not None and norm == "linf" and a is not None:
-            columns = np.concatenate([a, n[:, None]], axis=1)
-            values = np.append(-np.ones(W.shape[1]), 1.0)
-            program.add_rows("norm1", columns, values, lower=0.0)
-        if n is not None and norm == "l2":
-            program.add_cones("norm1", W, n)
-        sizes = [] if a is None else [a]
-        if n is not None and norm == "l1":
-            sizes.append(np.broadcast_to(n[:, None], W.shape))
-        for columns in sizes:
-            pairs = np.stack([columns, W], axis=-1)
-            for sign in (-1.0, 1.0):
-                program.add_rows("size1", pairs, [1.0, sign], lower=0.0)
-        return cls(layer, norm, n, a)
-
-    def sums(self, sets: InputSets) -> tuple[Sums, Sums]:
-        """Columns and coefficients of the least and the largest sums of sets."""
-        unit = self.layer.bounds.unit
-        terms, centre = [self.layer.W], (sets.centre / unit)[:, None, :]
-        reach = []
-        if sets.width is not None and self.a is not None:
-            terms.append(self.a)
-            reach.append((sets.width / unit)[:, None, :])
-        if sets.radius is not None and self.n is not None:
-            terms.append(self.n[:, None])
-            reach.append((sets.radius / unit)[:, None, None])
-        columns = np.concatenate(terms, axis=1)[None]
-        least, largest = (
-            Sums(columns, np.concatenate([centre, *(sign * part for part in reach)], axis=-1))
-            for sign in (-1.0, 1.0)
-        )
-        return least, largest
-
-    def lift(self, x: FloatArray) -> None:
-        """Fill in the sizes of the weights that a start has."""
-        W = x[self.layer.W]
-        if self.a is not None:
-            x[self.a] = np.abs(W)
-        if self.n is not None:
-            x[self.n] = dual_length(self.norm, W)

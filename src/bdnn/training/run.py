@@ -15,10 +15,10 @@ from bdnn.bounds.previous import PreviousFit
 from bdnn.clock import Clock, Slot
 from bdnn.errors import NoSolutionError
 from bdnn.mip import NetworkModel, Robust
-from bdnn.mip.loss import OutputObjective
 from bdnn.mip.model import GrowingModel
 from bdnn.network.network import Network
 from bdnn.problem.bound import BestBounds, Bound
+from bdnn.problem.losses.output import OutputBlock
 from bdnn.problem.problem import AnyLoss, Problem
 from bdnn.training.limits import Budget, Schedule
 from bdnn.training.result import Progress, Trained, TrainingResult, optimal
@@ -85,7 +85,7 @@ class Run(Generic[AnyLoss]):
         self.earlier: PreviousFit | None = None
         # Balls around the inputs in which no first-layer activation may change.
         self.robust: Robust | None = None
-        self.models: GrowingModel | type[NetworkModel[OutputObjective]] = NetworkModel
+        self.models: GrowingModel | type[NetworkModel[OutputBlock]] = NetworkModel
         self.incumbent: Incumbent | None = None
         # What was offered, where held-out samples choose in the end.
         self.candidates: list[Network] = []
