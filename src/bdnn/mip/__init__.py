@@ -2,6 +2,5 @@
 
 from bdnn.blocks.reductions import Reductions
 from bdnn.mip.model import DEFAULT_EPS, NetworkModel
-from bdnn.mip.robust import Robust
 
-__all__ = ["DEFAULT_EPS", "NetworkModel", "Reductions", "Robust"]
+__all__ = ["DEFAULT_EPS", "NetworkModel", "Reductions"]

@@ -24,7 +24,6 @@ import numpy as np
 from bdnn.blocks.reductions import Reductions
 from bdnn.blocks.weights import Given
 from bdnn.mip.model import DEFAULT_EPS, NetworkModel
-from bdnn.mip.robust import Robust
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputBlock, OutputLoss
@@ -120,8 +119,6 @@ class FreeLayer:
         # open.
         wishes: FloatArray | None = None,
         eps: float = DEFAULT_EPS,  # strictness margin of continuous weights
-        # Balls around the inputs in which no activation of a free first layer may change.
-        robust: Robust | None = None,
     ) -> FreeLayer:
         """Write down the program of a free layer."""
         shape, top = problem.architecture, problem.architecture.n_layers - 1
@@ -143,12 +140,13 @@ class FreeLayer:
             activations=shape.activations[number : number + 1],
         )
         inputs = Samples.merge(seen[samples], apart=True)
-        loss = problem.loss.merged(group.reshape(-1))
+        loss, pattern = problem.loss.merged(group.reshape(-1)), problem.loss.pattern
+        if pattern is not None and number == 0:
+            loss = replace(loss, pattern=pattern.subset(samples))
         model = NetworkModel.build(
             Problem(part, inputs, loss),
             reductions=Reductions(one_output=False, signed=False),
             eps=eps,
-            robust=None if robust is None or number > 0 else robust.of_inputs(samples),
             given=Given(above, kept[samples] if is_kept else None, units if is_top else None),
         )
         if is_kept and wishes is not None:

@@ -21,7 +21,6 @@ from bdnn.blocks.input_sets import DualNorms, InputSets
 from bdnn.blocks.layers import Products, Steps
 from bdnn.blocks.reductions import Reductions
 from bdnn.blocks.weights import Given, LayerWeights
-from bdnn.mip.robust import Robust
 from bdnn.mip.starts import fill_switches, lift_points, lift_sets
 from bdnn.mip.writing import LayerWriter
 from bdnn.network.activation import FloatArray
@@ -51,8 +50,6 @@ class NetworkModel(Generic[AnyBlock]):
         Those in use.
     program : Program
     eps : float
-    robust : Robust or None
-        Balls around the inputs in which no first-layer activation may change.
     given : Given
     loss : LossBlock
     groups : array of shape (n_inputs,)
@@ -77,7 +74,6 @@ class NetworkModel(Generic[AnyBlock]):
     reductions: Reductions
     program: Program
     eps: float
-    robust: Robust | None
     given: Given
     loss: AnyBlock
     groups: IndexArray
@@ -97,7 +93,6 @@ class NetworkModel(Generic[AnyBlock]):
         groups: IndexArray | None = None,
         reductions: Reductions | None = None,
         eps: float = DEFAULT_EPS,
-        robust: Robust | None = None,
         takes_squares: bool = True,
         given: Given | None = None,
     ) -> NetworkModel[Any]:
@@ -114,8 +109,6 @@ class NetworkModel(Generic[AnyBlock]):
         eps : float
             Distance that inactive units keep from their threshold, relative to the largest input.
             Integer weights on integer data need none: there it is one unit of the data's grid.
-        robust : Robust, optional
-            Balls around the inputs in which no first-layer activation may change.
         takes_squares : bool
             Whether the solver minimises squares; where not, tangents hold them from below.
         given : Given, optional
@@ -126,16 +119,14 @@ class NetworkModel(Generic[AnyBlock]):
         reductions = reductions.without(problem.invalidated)
         reductions = reductions.valid_for(architecture, counts_outputs=counts_outputs)
         if groups is None:
-            if not reductions.merge and robust is None and not problem.terms and counts_outputs:
+            if not reductions.merge and problem.is_free and counts_outputs:
                 problem = unmerged(problem)
             groups = np.arange(len(problem.inputs))
-        if not architecture.hidden and (robust is not None or len(groups) > groups.max() + 1):
+        if not architecture.hidden and (problem.loss.pattern or len(groups) > groups.max() + 1):
             # Outputs that cost nothing more would be free to differ within a cluster or a ball.
             reductions = replace(reductions, one_sided=False)
         nothing: Any = None
-        empty = cls(
-            problem, reductions, Program(), eps, robust, given or Given(), nothing, groups[:0]
-        )
+        empty = cls(problem, reductions, Program(), eps, given or Given(), nothing, groups[:0])
         model = LayerWriter(empty, problem, groups, takes_squares=takes_squares).write()
         if not problem.terms:
             return model
@@ -165,11 +156,10 @@ class NetworkModel(Generic[AnyBlock]):
         earlier, total = self.problem, len(problem.inputs)
         known = len(earlier.inputs)
         is_continued = (
-            self.robust is None
-            and self.problem.loss.counts_outputs
+            earlier.is_free
+            and problem.is_free
+            and earlier.loss.counts_outputs
             and problem.loss.counts_outputs
-            and not problem.terms
-            and not self.blocks
             and self.reductions.merge
             and np.array_equal(self.groups, np.arange(known))
             and problem.architecture == earlier.architecture
@@ -185,9 +175,7 @@ class NetworkModel(Generic[AnyBlock]):
     def input_sets(self, problem: Problem[Any]) -> list[InputSets]:
         """What first-layer sums are of: points, balls around them, or regions."""
         sets: list[InputSets] = problem.loss.input_sets(problem.samples)
-        if self.robust is None:
-            return sets
-        return [InputSets(problem.inputs, radius=self.robust.radius, norm=self.robust.norm)]
+        return sets
 
     @property
     def margin(self) -> float:
@@ -252,16 +240,13 @@ class GrowingModel:
         *,
         reductions: Reductions | None = None,
         eps: float = DEFAULT_EPS,
-        robust: Robust | None = None,
     ) -> NetworkModel[OutputBlock]:
         """Make a model like :meth:`~bdnn.mip.NetworkModel.build`."""
         last, self.model = self.model, None
         grown = None
-        if last is not None and robust is None and self._settings == (reductions, eps):
+        if last is not None and self._settings == (reductions, eps):
             grown = last.append(led_by(problem, last.problem.samples))
-        self.model = grown or NetworkModel.build(
-            problem, reductions=reductions, eps=eps, robust=robust
-        )
+        self.model = grown or NetworkModel.build(problem, reductions=reductions, eps=eps)
         self._settings = (reductions, eps)
         return self.model
 

@@ -120,7 +120,7 @@ def explain_conflict(
         left = deadline - time.monotonic()
         if left <= 0 or not terms:
             return False
-        program = NetworkModel.build(problem.with_terms(terms), robust=model.robust).program
+        program = NetworkModel.build(problem.with_terms(terms)).program
         outcome = engine.solve(
             program,
             limits=Limits(seconds=left),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from bdnn.errors import InfeasibleError, ModelError
 from bdnn.network.activation import FloatArray
@@ -14,6 +16,7 @@ from bdnn.network.network import Network
 from bdnn.problem.losses.base import idle_layers
 from bdnn.problem.losses.distance import DistanceLoss, distance_loss
 from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.pattern import Pattern
 from bdnn.problem.problem import AnyLoss, Problem
 from bdnn.problem.samples import Samples
 from bdnn.problem.terms.base import AbstractTerm
@@ -96,6 +99,19 @@ def _check_fewest(problem: Problem[Any]) -> None:
         raise InfeasibleError(
             f"no network keeps {problem.with_terms(asked).demands}: ask for less."
         )
+
+
+def with_pattern(
+    problem: Problem[MovableLoss], radius: ArrayLike, norm: str = "linf"
+) -> Problem[MovableLoss]:
+    """Ask that no perturbation of an input changes a first-layer activation.
+
+    There is one radius for all, or one per distinct input, in units of scaled inputs.
+    """
+    pattern = Pattern.create(radius, norm, len(problem.inputs))
+    if not pattern.radius.any():
+        return problem
+    return problem.with_loss(replace(problem.loss, pattern=pattern))
 
 
 def led_by(problem: Problem[MovableLoss], before: Samples) -> Problem[MovableLoss]:

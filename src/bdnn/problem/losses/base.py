@@ -21,6 +21,7 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.bound import Bound
 from bdnn.problem.limits import WeightLimits
+from bdnn.problem.pattern import Pattern
 from bdnn.problem.regions import Regions
 from bdnn.problem.samples import Samples
 from bdnn.program import IndexArray, Program
@@ -114,6 +115,8 @@ class AbstractLoss(ABC):
     has_targets: ClassVar[bool] = False
     #: Whether errors count by their squares.
     is_squared: ClassVar[bool] = False
+    #: Balls around lines in which no first-layer activation may change.
+    pattern: Pattern | None = None
     #: Products of a program up to which a solver does more than a search.
     largest_program: ClassVar[int] = 20_000
 
@@ -143,6 +146,8 @@ class AbstractLoss(ABC):
 
     def input_sets(self, samples: Samples) -> list[InputSets]:
         """What first-layer sums of a program are of."""
+        if self.pattern is not None:
+            return self.pattern.input_sets(samples.inputs)
         return [InputSets(samples.inputs)]
 
     @abstractmethod

@@ -29,6 +29,7 @@ from bdnn.problem.bound import Bound, Condition
 from bdnn.problem.limits import WeightLimits
 from bdnn.problem.losses.base import AbstractLoss, LossBlock, OutputLayer, idle_layers
 from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.pattern import Pattern
 from bdnn.problem.problem import Problem
 from bdnn.problem.samples import Samples
 from bdnn.program import IndexArray, Program
@@ -107,6 +108,7 @@ class DistanceLoss(AbstractLoss):
     relative_tolerance: float = 1e-6
     offset: float = 0.0  # what the samples cost beyond this table of targets
     ridge: float = 0.0  # price of squared output weights
+    pattern: Pattern | None = None
 
     has_targets: ClassVar[bool] = True
     largest_program: ClassVar[int] = 3_000
@@ -214,8 +216,8 @@ class DistanceLoss(AbstractLoss):
 
     def moved(self, places: IndexArray, n_lines: int) -> Self:
         """The loss of the same lines in other places."""
-        del n_lines
-        return replace(self, group=places[self.group])
+        pattern = self.pattern and self.pattern.moved(places, n_lines)
+        return replace(self, group=places[self.group], pattern=pattern)
 
     def subset(self, lines: IndexArray) -> Self:
         """The loss of some of the lines; of the offset they bear their share of the weight."""
@@ -230,6 +232,7 @@ class DistanceLoss(AbstractLoss):
             weight=weight,
             group=place[self.group[kept]],
             offset=share * self.offset,
+            pattern=self.pattern and self.pattern.subset(lines),
         )
 
     def as_classes(self, architecture: Architecture) -> tuple[Architecture, OutputLoss]:
@@ -242,7 +245,7 @@ class DistanceLoss(AbstractLoss):
         counted = np.zeros((int(self.group.max(initial=-1)) + 1, _CLASSES))
         np.add.at(counted, (self.group, labels), self.weight)
         shape = replace(architecture, output="step", n_outputs=_CLASSES)
-        return shape, OutputLoss.of_weights(counted)
+        return shape, replace(OutputLoss.of_weights(counted), pattern=self.pattern)
 
     def output_bounds(self, problem: Problem[Any], eps: float) -> LayerBounds:
         """Range of the biases: the best leaves no output entirely above or below its targets."""

@@ -19,6 +19,7 @@ from bdnn.network.network import Network
 from bdnn.problem.bound import Bound
 from bdnn.problem.limits import WeightLimits
 from bdnn.problem.losses.base import AbstractLoss, LossBlock, OutputLayer, constant_classifier
+from bdnn.problem.pattern import Pattern
 from bdnn.problem.problem import Problem
 from bdnn.problem.samples import IntegerArray, Samples, to_floats, whole_multiples
 from bdnn.program import IndexArray, Program
@@ -39,6 +40,7 @@ class OutputLoss(AbstractLoss):
 
     counts: IntegerArray  # (n_lines, n_outputs): in multiples of ``grain``
     grain: Fraction = Fraction(1)
+    pattern: Pattern | None = None
 
     kind: ClassVar[str] = "output"
     counts_outputs: ClassVar[bool] = True
@@ -138,16 +140,18 @@ class OutputLoss(AbstractLoss):
         shape = (int(groups.max(initial=-1)) + 1, self.counts.shape[1])
         counts = np.zeros(shape, dtype=self.counts.dtype)
         np.add.at(counts, groups, self.counts)
-        return replace(self, counts=counts)
+        return replace(self, counts=counts, pattern=None)
 
     def moved(self, places: IndexArray, n_lines: int) -> OutputLoss:
         """The loss of the same lines in other places; what is new costs nothing."""
         counts = np.zeros((n_lines, self.counts.shape[1]), dtype=self.counts.dtype)
         counts[places] = self.counts
-        return replace(self, counts=counts)
+        pattern = self.pattern and self.pattern.moved(places, n_lines)
+        return replace(self, counts=counts, pattern=pattern)
 
     def subset(self, lines: IndexArray) -> OutputLoss:
-        return replace(self, counts=self.counts[lines])
+        pattern = self.pattern and self.pattern.subset(lines)
+        return replace(self, counts=self.counts[lines], pattern=pattern)
 
     def as_classes(self, architecture: Architecture) -> tuple[Architecture, OutputLoss]:
         return architecture, self

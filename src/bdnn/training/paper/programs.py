@@ -91,7 +91,7 @@ class HalfPrograms:
     @cached_property
     def whole(self) -> NetworkModel[OutputBlock]:
         """The program of the whole network, written down once for all subproblems."""
-        model = NetworkModel.build(self.problem, eps=self.eps, robust=self.halves.robust)
+        model = NetworkModel.build(self.problem, eps=self.eps)
         self._engine(model.program).check_supports(model.program)
         return model
 
@@ -193,7 +193,6 @@ class HalfPrograms:
             activations=activations,
             wishes=wishes,
             eps=self.eps,
-            robust=self.halves.robust,
         )
         program, start, free = model.program, model.lift(network), hood.units[k]
         if start is not None and (not free.all() or hood.samples is not None):
@@ -237,7 +236,7 @@ class HalfPrograms:
             return [None]
         if self._is_paired(layer):
             return [np.array([1])]
-        if self.halves.robust is not None and layer == 0:
+        if self.problem.loss.pattern is not None and layer == 0:
             return [None]  # one by one they would hold only if all of them did before
         return [np.array([output]) for output in range(shape.n_outputs)]
 

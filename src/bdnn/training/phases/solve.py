@@ -153,7 +153,7 @@ class Solving:
         origin = f"solver {self.engine.name}"
         if self.model.loss.is_relaxed:
             origin += " with tangents"
-        if self.run.robust is not None:
+        if self.run.problem.loss.pattern is not None:
             origin += ", for activations that hold within the radius"
         if self.run.problem.constraints:
             origin += ", for networks that keep the constraints"
@@ -312,14 +312,11 @@ def _build(run: Run[Any], phase: Solve, engine: AbstractSolver | None) -> Any:
     """Write down the program; what grows with further samples goes on from the last one."""
     problem, loss = run.problem, run.problem.loss
     if loss.counts_outputs and not problem.terms:
-        return run.models.build(
-            problem, reductions=phase.reductions, eps=phase.eps, robust=run.robust
-        )
+        return run.models.build(problem, reductions=phase.reductions, eps=phase.eps)
     takes_squares = engine is not None and Feature.QUADRATIC_OBJECTIVE in engine.features
     return NetworkModel.build(
         problem,
         reductions=phase.reductions,
         eps=phase.eps,
-        robust=run.robust,
         takes_squares=takes_squares,
     )
