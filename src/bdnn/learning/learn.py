@@ -16,7 +16,6 @@ from bdnn.learning.candidates import WIDER
 from bdnn.learning.course import FEWEST_ROWS, MOST_ROWS, Course, drawn
 from bdnn.learning.flash import FlashSize, seen_network, with_short_scale
 from bdnn.learning.folds import IntArray, same_rows
-from bdnn.learning.gradients import load
 from bdnn.learning.held_out import HeldOut
 from bdnn.learning.stack import Lesson, Table
 from bdnn.model_file.data import describe_ranges
@@ -138,8 +137,6 @@ def learn(
     lesson = Lesson(table, labels, weight.astype(np.float32), n_classes, around=around)
     together = same_rows(codes) if groups is None else groups[rows]
     with threadpool_limits(1):
-        if not around:
-            load()
         flash = FlashSize(encoder, ranges)
         shape = hidden, ternary, most_inputs, max_bytes
         course = Course(lesson, together, encoder.column_of, rng, slot, *shape, flash)
