@@ -1,6 +1,4 @@
-"""What a model file says of the data it was trained on, so that anyone can check its claims.
-
-What a model file holds, as plain data, and the checksum over all of it.
+"""What a model file holds, as plain data: its record, its checksum, and what it says of its data.
 
 Numbers are written by Python's shortest exact notation, so that reading gives the same bits. The
 checksum makes an accidental or careless edit visible; it is no signature.

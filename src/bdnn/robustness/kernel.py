@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.compiled import compiled
+from bdnn.compiled import compiled, part
 from bdnn.network.activation import BoolArray, FloatArray
 
 IntArray = NDArray[np.int64]
@@ -82,7 +82,7 @@ def push(pool: Pool, number: int) -> None:
     heap[place] = number
 
 
-@compiled
+@part
 def pop(pool: Pool) -> int:
     """Take the box of least cost from the heap."""
     heap, cost = pool.heap, pool.cost
@@ -101,7 +101,7 @@ def pop(pool: Pool) -> int:
     return int(top)
 
 
-@compiled
+@part
 def distance(space: Space, low: FloatArray, high: FloatArray) -> float:
     """Lower limit of how far a box is away."""
     total = 0.0
@@ -123,7 +123,7 @@ def distance(space: Space, low: FloatArray, high: FloatArray) -> float:
     return total * (1.0 - space.slack)
 
 
-@compiled
+@part
 def first_sums(net: Layers, low: FloatArray, high: FloatArray, work: FloatArray) -> None:
     """Write the middles of the first layer's sums over a box, and how far they go from there."""
     n_out = net.widths[1]
@@ -137,7 +137,7 @@ def first_sums(net: Layers, low: FloatArray, high: FloatArray, work: FloatArray)
             spread[u] += net.first_size[j, u] * half
 
 
-@compiled
+@part
 def is_certain(
     net: Layers,
     low: FloatArray,
