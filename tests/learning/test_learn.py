@@ -60,6 +60,15 @@ def test_seeds_repeat_where_the_clock_does() -> None:
     assert first.held_out.accuracy == again.held_out.accuracy
 
 
+def test_two_workers_learn_what_one_does() -> None:
+    codes, columns, labels = make_table(40)
+    one, two = (
+        learn(codes, columns, labels, 2, slot=Slot.of(300), hidden=(), most_inputs=2, workers=n)
+        for n in (1, 2)
+    )
+    assert one.network == two.network
+
+
 def test_a_given_shape_and_encoding_are_kept() -> None:
     codes, columns, labels = make_table(120)
     given = Inputs("cuts")
