@@ -146,8 +146,7 @@ def run_cell(samples: Samples, split: int, model: str, seconds: float) -> dict[s
     if model == OURS:
         fitted = bdnn.BDNNClassifier(limits=bdnn.Limits(seconds=seconds), random_state=split)
         fitted.fit(X, y, encoder=samples.encoder)
-        # Rows are codes of texts already, which the model takes and the estimator does not.
-        predicted, known = fitted.model_.predict(X_test), fitted.result_.held_out
+        predicted, known = fitted.predict(X_test), fitted.result_.held_out
         used = time.perf_counter() - begun
         more = {"expected": known.accuracy, "error": known.error, "chosen": known.chosen}
         more |= {"bytes": fitted.to_c().flash.tables, "flash": known.bytes}

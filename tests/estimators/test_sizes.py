@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
 
 from bdnn import BDNNClassifier, Limits, size_curve
 from bdnn.errors import ModelError
@@ -65,3 +66,12 @@ def test_the_export_of_a_network_fits(most):
     limits = Limits(seconds=2)
     model = BDNNClassifier(max_bytes=most, limits=limits, random_state=0).fit(X, y)
     assert model.to_c().flash_estimate == model.result_.held_out.bytes <= most
+
+
+def test_nothing_that_fits_is_said():
+    X, y = load_iris(return_X_y=True)
+    model = BDNNClassifier(max_bytes=5, limits=Limits(seconds=1), random_state=0)
+    with pytest.warns(ConvergenceWarning, match="no network of at most 5 bytes") as caught:
+        model.fit(X, y)
+    assert caught[0].filename == __file__
+    assert model.result_.held_out.bytes > 5

@@ -70,9 +70,7 @@ def learned(kind, encode):
         read = table(FRAMES[kind](COLUMNS | {"y": Y}))
         samples = Samples.from_table(read, None, options["inputs"])
         model = BDNNClassifier(**options).fit(samples.X, Y, encoder=samples.encoder)
-        return model, lambda c: model.model_.predict(
-            read_codes(model.encoder_, table(as_csv(c)))[0]
-        )
+        return model, lambda c: model.predict(read_codes(model.encoder_, table(as_csv(c)))[0])
     X = FRAMES[kind](COLUMNS)
     names = NAMES if kind in ("numpy", "list") else None
     model = BDNNClassifier(**options).fit(X, Y, feature_names=names)

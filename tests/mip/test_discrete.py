@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from bdnn.mip import NetworkModel, Reductions, Robust
+from bdnn.mip import NetworkModel, Reductions
 from bdnn.mip.freedom import free_units
 from bdnn.network.activation import Activation
 from bdnn.network.architecture import Architecture
+from bdnn.problem.create import with_pattern
 from bdnn.problem.losses.output import classification
 from bdnn.solvers.registry import choose_solver
 from bdnn.solvers.result import Limits
@@ -172,11 +173,11 @@ def test_neighbourhoods_of_several_values():
 @pytest.mark.parametrize("activation", ["sign", "ternary", "values:0/1/3@-1/1"])
 def test_activations_of_several_values_hold_within_a_radius(activation):
     problem = random_problem(0, n_samples=6, hidden=(2,), activation=activation)
-    robust = Robust.create(0.5, "linf", len(problem.inputs))
-    model = NetworkModel.build(problem, robust=robust)
+    asked = with_pattern(problem, 0.5)
+    model = NetworkModel.build(asked)
     outcome = choose_solver(model.program).solve(model.program, limits=Limits(seconds=60))
     network = model.read(outcome.solution)
-    assert model.robust.holds(network, problem.inputs).all()
+    assert asked.holds(network)
     assert problem.value(network) == pytest.approx(outcome.objective)
     start = model.lift(network)
     assert model.program.violation(start) <= 1e-6

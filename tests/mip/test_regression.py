@@ -40,12 +40,12 @@ CASES = [
 def test_a_lifted_network_breaks_no_row_and_keeps_its_loss(case, tangents):
     problem = regression_problem(2, n_samples=10, **case)
     network = build(problem, np.random.default_rng(0), slot=Slot())
-    model = NetworkModel.build(problem, tangents=tangents)
+    model = NetworkModel.build(problem, takes_squares=not tangents)
     if tangents:
         rng = np.random.default_rng(1)
         for _ in range(3):
             touched = rng.normal(size=problem.loss.targets.shape)
-            model.loss.add_tangents(touched, rng.uniform(-1, 1, model.loss.a.shape))
+            model.loss.add_tangents(touched, rng.uniform(-1, 1, model.layers[-1].W.shape))
     start = model.lift(network)
     assert start is not None
     assert not np.isnan(start).any()
@@ -88,7 +88,9 @@ def test_row_counts_are_those_of_the_documentation():
     problem = regression_problem(2, n_samples=9, hidden=(3,), weights=["ternary", "continuous"])
     m, d = len(problem.inputs), 3
     sizes = {}
-    for kind, name, count, _ in NetworkModel.build(problem, tangents=True).program.size_table():
+    for kind, name, count, _ in NetworkModel.build(
+        problem, takes_squares=False
+    ).program.size_table():
         sizes[kind, name] = sizes.get((kind, name), 0) + count
     assert sizes["variables", "u1"] == m * d
     assert sizes["variables", "s2"] == m * d
@@ -103,7 +105,7 @@ def test_one_output_needs_no_negative_weights():
     problem = regression_problem(2, weights=["ternary", "continuous"])
     model = NetworkModel.build(problem)
     assert model.reductions.signed
-    assert (model.program.lower[model.loss.a] == 0).all()
+    assert (model.program.lower[model.layers[-1].W] == 0).all()
     assert not NetworkModel.build(problem, reductions=Reductions.none()).reductions.signed
     assert not NetworkModel.build(regression_problem(2, n_outputs=2)).reductions.signed
     assert not NetworkModel.build(regression_problem(2, thresholds="zero")).reductions.signed
@@ -113,7 +115,9 @@ def test_one_output_needs_no_negative_weights():
     ).reductions.signed
 
 
-def test_tangents_are_only_for_squares():
-    model = NetworkModel.build(regression_problem(2, kind="absolute"))
-    with pytest.raises(ValueError, match="tangents are for squares"):
-        model.loss.add_tangents(np.zeros((7, 1)), np.zeros((1, 2)))
+def test_only_squares_that_no_solver_takes_are_relaxed():
+    for kind, takes_squares in (("squared", True), ("absolute", False)):
+        problem = regression_problem(2, kind=kind)
+        model = NetworkModel.build(problem, takes_squares=takes_squares)
+        assert not model.loss.is_relaxed
+        assert model.loss.true_value(model.lift(problem.constant_network())) is None

@@ -5,15 +5,15 @@ from itertools import product
 import numpy as np
 import pytest
 
-from bdnn.errors import DataError, ModelError, UnsupportedFeatureError
-from bdnn.mip import NetworkModel, Reductions, Robust
+from bdnn.mip import NetworkModel, Reductions
 from bdnn.mip.freedom import FreeLayer
 from bdnn.network.network import Network
+from bdnn.problem.create import with_pattern
+from bdnn.problem.pattern import Pattern
 from bdnn.search import random_start
 from bdnn.solvers import Highs, choose_solver
 from bdnn.training import Exact
 from tests.problems import random_problem, xor
-from tests.sentences import assert_one_sentence
 
 NORMS = ("linf", "l1", "l2")
 
@@ -64,8 +64,7 @@ def test_optimum_equals_enumeration(norm, radius):
         n_inputs = len(problem.inputs)
         radii = np.linspace(0.0, 0.9, n_inputs) if radius == "per input" else radius
         each = np.broadcast_to(np.asarray(radii, dtype=float), (n_inputs,))
-        method = Exact(robust_radius=radii, robust_norm=norm)
-        network, result = method.train(problem)
+        network, result = Exact().train(with_pattern(problem, radii, norm))
         assert result.is_proven
         assert result.loss == smallest_loss(problem, each, norm)
         # What the rows promise is asked of the network that is returned.
@@ -81,8 +80,8 @@ def test_a_free_first_layer_below_fixed_outputs_equals_enumeration(norm):
         problem = random_problem(seed, n_samples=7, hidden=(2,))
         network = random_start(problem, np.random.default_rng(seed))
         radius = np.linspace(0.1, 0.6, len(problem.inputs))
-        robust = Robust.create(radius, norm, len(problem.inputs))
-        model = FreeLayer.build(problem, network, 0, robust=robust)
+        robust = Pattern.create(radius, norm, len(problem.inputs))
+        model = FreeLayer.build(with_pattern(problem, radius, norm), network, 0)
         outcome = choose_solver(model.program).solve(model.program)
         W, t = network.weights[1], network.step_thresholds[1]
         best = min(
@@ -102,10 +101,11 @@ def test_a_free_first_layer_below_fixed_outputs_equals_enumeration(norm):
 @pytest.mark.parametrize("norm", NORMS[:2])
 def test_reductions_and_starts(weights, norm):
     problem = random_problem(3, n_samples=5, hidden=(2,), weights=weights)
-    robust = Robust.create(0.25, norm, len(problem.inputs))
+    robust = Pattern.create(0.25, norm, len(problem.inputs))
     losses = set()
     for reductions in (Reductions(), Reductions.none()):
-        model = NetworkModel.build(problem, reductions=reductions, robust=robust)
+        asked = with_pattern(problem, 0.25, norm)
+        model = NetworkModel.build(asked, reductions=reductions)
         found = Highs().solve(model.program)
         network = model.read(found.solution)
         assert robust.holds(network, problem.inputs).all()
@@ -122,15 +122,15 @@ def test_reductions_and_starts(weights, norm):
 
 def test_single_layer_of_outputs_is_robust():
     problem = random_problem(5, n_samples=6, hidden=())
-    network, result = Exact(robust_radius=0.4, robust_norm="linf").train(problem)
+    network, result = Exact().train(with_pattern(problem, 0.4))
     assert result.is_proven
-    assert Robust.create(0.4, "linf", len(problem.inputs)).holds(network, problem.inputs).all()
+    assert Pattern.create(0.4, "linf", len(problem.inputs)).holds(network, problem.inputs).all()
     assert result.loss >= Exact().train(problem)[1].loss
 
 
 def test_a_radius_too_large_leaves_a_constant_network():
     problem = xor()
-    network, result = Exact(robust_radius=5.0).train(problem)
+    network, result = Exact().train(with_pattern(problem, 5.0))
     assert result.is_proven
     assert result.loss == 4  # two of four samples wrong, at two outputs each
     assert len(np.unique(network.predict(problem.inputs))) == 1
@@ -143,23 +143,5 @@ def test_a_network_that_breaks_the_promise_is_seen():
         (np.ones((2, 2)), np.ones((2, 2))),
         (np.array([0.5, 1.5]), np.array([0.5, 1.5])),
     )
-    holds = Robust.create([0.2, 0.3, 0.2, 0.3], "linf", 4).holds(network, problem.inputs)
+    holds = Pattern.create([0.2, 0.3, 0.2, 0.3], "linf", 4).holds(network, problem.inputs)
     assert holds.tolist() == [True, False, True, False]
-
-
-def test_bad_input():
-    problem = xor()
-    for options, kind in (
-        ({"robust_radius": -1.0}, ModelError),
-        ({"robust_radius": float("nan")}, ModelError),
-        ({"robust_radius": float("inf")}, ModelError),
-        ({"robust_radius": "wide"}, ModelError),
-        ({"robust_radius": 0.1, "robust_norm": "l0"}, ModelError),
-        ({"robust_radius": (0.1, 0.2)}, DataError),
-    ):
-        with pytest.raises(kind) as caught:
-            Exact(**options).train(problem)
-        assert_one_sentence(caught.value)
-    with pytest.raises(UnsupportedFeatureError, match="second-order cones") as caught:
-        Exact(robust_radius=0.1, robust_norm="l2").train(problem, solver="cpsat")
-    assert_one_sentence(caught.value)

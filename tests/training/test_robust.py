@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 import bdnn
 from bdnn import BDNNClassifier, Inputs, Limits
 from bdnn.errors import DataError, ModelError, NoSolutionError, UnsupportedFeatureError
-from bdnn.mip import Robust
 from bdnn.network.activation import FloatArray
 from bdnn.network.network import Network
+from bdnn.problem.create import with_pattern
+from bdnn.problem.pattern import Pattern
 from bdnn.training import Budget, DataSplitting, Exact, LocalSearch
 from bdnn.training.paper.clusters import Sampler
-from bdnn.training.robust import settled
 from tests.grids import in_turn
 from tests.problems import random_problem, weighted, xor
 from tests.sentences import assert_one_sentence
@@ -57,7 +57,7 @@ def survives(network: Network, inputs: FloatArray, radius: FloatArray, norm: str
 
 def check(problem, network, result, radius, norm) -> None:
     radii = np.broadcast_to(np.asarray(radius, dtype=float), (len(problem.inputs),))
-    assert Robust.create(radii, norm, len(problem.inputs)).holds(network, problem.inputs).all()
+    assert Pattern.create(radii, norm, len(problem.inputs)).holds(network, problem.inputs).all()
     assert survives(network, problem.inputs, radii, norm)
     assert result.loss == problem.value(network) >= result.bound
 
@@ -80,16 +80,16 @@ def test_what_is_promised_holds(name, norm, weights, thresholds, hidden):
         2, n_samples=9, values=4, hidden=hidden, weights=weights, thresholds=thresholds
     )
     radius = np.linspace(0.1, 0.6, len(problem.inputs))
-    method = replace(METHODS[name], robust_radius=tuple(radius), robust_norm=norm)
-    network, result = method.train(problem, budget=Budget(seconds=0.6, seed=1))
+    asked = with_pattern(problem, radius, norm)
+    network, result = METHODS[name].train(asked, budget=Budget(seconds=0.6, seed=1))
     check(problem, network, result, radius, norm)
 
 
 @pytest.mark.parametrize("name", ["local", "splitting"])
 def test_euclidean_balls(name):
     problem = random_problem(2, n_samples=7, hidden=(2,))
-    method = replace(METHODS[name], robust_radius=0.3, robust_norm="l2")
-    network, result = method.train(problem, budget=Budget(seconds=2.0, seed=1))
+    asked = with_pattern(problem, 0.3, "l2")
+    network, result = METHODS[name].train(asked, budget=Budget(seconds=2.0, seed=1))
     check(problem, network, result, 0.3, "l2")
 
 
@@ -98,9 +98,10 @@ def test_the_loss_is_no_smaller_than_the_least_and_often_it(name):
     reached = harder = 0
     for seed in range(3):
         problem = random_problem(seed, n_samples=7, hidden=(2,))
-        least = Exact(robust_radius=0.6).train(problem, budget=Budget(20)).result
+        asked = with_pattern(problem, 0.6)
+        least = Exact().train(asked, budget=Budget(20)).result
         assert least.is_proven
-        found = replace(METHODS[name], robust_radius=0.6).train(problem, budget=Budget(2, seed=0))
+        found = METHODS[name].train(asked, budget=Budget(2, seed=0))
         assert found.result.loss >= least.loss
         reached += found.result.loss == least.loss
         harder += METHODS[name].train(problem, budget=Budget(2, seed=0)).result.loss < least.loss
@@ -112,8 +113,8 @@ def test_the_loss_is_no_smaller_than_the_least_and_often_it(name):
 def test_radii_that_leave_the_classes_apart_cost_nothing(weights):
     problem = clouds(60, weights=weights)
     for method in (LocalSearch(starts=1), DataSplitting(epochs=4, batch_size=60, polish=False)):
-        network, result = replace(method, robust_radius=0.02).train(
-            problem, budget=Budget(seconds=3, seed=0)
+        network, result = method.train(
+            with_pattern(problem, 0.02), budget=Budget(seconds=3, seed=0)
         )
         check(problem, network, result, 0.02, "linf")
         assert result.error < 0.2
@@ -125,7 +126,7 @@ def test_no_radius_is_the_ordinary_method(name):
     problem = random_problem(3, n_samples=8, hidden=(2,))
     method = METHODS[name]
     plain = method.train(problem, budget=Budget(5, seed=0))
-    zero = replace(method, robust_radius=0.0).train(problem, budget=Budget(5, seed=0))
+    zero = method.train(with_pattern(problem, 0.0), budget=Budget(5, seed=0))
     assert zero.result.loss == plain.result.loss
     for ours, theirs in zip(zero.network.weights, plain.network.weights, strict=True):
         np.testing.assert_array_equal(ours, theirs)
@@ -135,8 +136,8 @@ def test_no_radius_is_the_ordinary_method(name):
 @pytest.mark.parametrize("weights", ["ternary", "continuous", "binary"])
 def test_a_radius_beyond_all_distances_leaves_a_constant_network(name, weights):
     problem = xor(weights=weights)
-    network, result = replace(METHODS[name], robust_radius=5.0).train(
-        problem, budget=Budget(seconds=1.0, seed=0)
+    network, result = METHODS[name].train(
+        with_pattern(problem, 5.0), budget=Budget(seconds=1.0, seed=0)
     )
     check(problem, network, result, 5.0, "linf")
     assert result.loss == 4  # two of four samples wrong, at two outputs each
@@ -149,10 +150,10 @@ def test_a_batch_that_is_less_than_the_data():
     method = DataSplitting(epochs=1, batch_size=20, batches="contiguous")
     (rows, batch) = next(Sampler(problem, 20).draw("contiguous", 0, np.random.default_rng()))
     for polish in (False, True):
-        network, result = replace(method, robust_radius=tuple(radius), polish=polish).train(
-            problem, budget=Budget(seconds=2.0, seed=0)
+        network, result = replace(method, polish=polish).train(
+            with_pattern(problem, radius), budget=Budget(seconds=2.0, seed=0)
         )
-        held = Robust.create(radius, "linf", len(radius)).holds(network, problem.inputs)
+        held = Pattern.create(radius, "linf", len(radius)).holds(network, problem.inputs)
         assert held[rows].all()
         assert survives(network, batch.inputs, radius[rows], "linf")
         assert result.loss == problem.value(network)
@@ -169,8 +170,8 @@ def test_a_batch_that_is_less_than_the_data():
 )
 def test_settled_networks_hold(pair, norm, radius):
     problem, network = pair
-    robust = Robust.create(radius, norm, len(problem.inputs))
-    firm = settled(network, robust, problem.inputs)
+    robust = Pattern.create(radius, norm, len(problem.inputs))
+    firm = robust.settled(network, problem.inputs)
     shape = problem.architecture
     if firm is None:
         assert shape.thresholds == "zero"
@@ -186,28 +187,28 @@ def test_settled_networks_hold(pair, norm, radius):
 def test_settled_thresholds_are_the_nearest():
     shape = random_problem(0, n_features=1, hidden=(1,)).architecture
     inputs = np.array([[0.0], [4.0], [10.0]])
-    robust = Robust.create([1.0, 1.0, 2.5], "linf", 3)
+    robust = Pattern.create([1.0, 1.0, 2.5], "linf", 3)
     for t, wanted in ((0.5, 2.0), (2.0, 2.0), (-0.9, -7.75), (4.6, 6.25), (9.0, 6.25)):
         network = Network(shape, (np.ones((1, 1)), np.ones((2, 1))), (np.array([t]), np.zeros(2)))
-        assert settled(network, robust, inputs).step_thresholds[0] == pytest.approx([wanted])
+        assert robust.settled(network, inputs).step_thresholds[0] == pytest.approx([wanted])
 
 
-@pytest.mark.parametrize("method", [LocalSearch(), DataSplitting()], ids=lambda m: m.name)
+@pytest.mark.parametrize("method", [Exact(), LocalSearch(), DataSplitting()], ids=lambda m: m.name)
 def test_bad_input(method):
     problem = xor()
-    for options, kind in (
-        ({"robust_radius": -1.0}, ModelError),
-        ({"robust_radius": float("nan")}, ModelError),
-        ({"robust_radius": "wide"}, ModelError),
-        ({"robust_radius": 0.1, "robust_norm": "l0"}, ModelError),
-        ({"robust_radius": (0.1, 0.2)}, DataError),
+    for asked, kind in (
+        ((-1.0,), ModelError),
+        ((float("nan"),), ModelError),
+        ((float("inf"),), ModelError),
+        (("wide",), ModelError),
+        ((0.1, "l0"), ModelError),
+        (((0.1, 0.2),), DataError),
     ):
         with pytest.raises(kind) as caught:
-            replace(method, **options).train(problem)
+            with_pattern(problem, *asked)
         assert_one_sentence(caught.value)
-    euclidean = replace(method, robust_radius=0.1, robust_norm="l2")
     with pytest.raises(UnsupportedFeatureError, match="second-order cones") as caught:
-        euclidean.train(problem, solver="cpsat")
+        method.train(with_pattern(problem, 0.1, "l2"), solver="cpsat")
     assert_one_sentence(caught.value)
 
 
@@ -216,7 +217,7 @@ def test_weights_that_leave_no_network_say_so(name):
     # One input at the origin: without thresholds and zeros every unit is crossed there.
     problem = xor(weights="binary", thresholds="zero")
     with pytest.raises(NoSolutionError, match="smaller radius") as caught:
-        replace(METHODS[name], robust_radius=0.1).train(problem, budget=Budget(1.0, seed=0))
+        METHODS[name].train(with_pattern(problem, 0.1), budget=Budget(1.0, seed=0))
     assert_one_sentence(caught.value)
 
 
@@ -227,9 +228,7 @@ def test_weights_that_leave_few_networks_find_one(name):
     inputs = np.array(list(product((-3.0, -1.0, 2.0), (-0.5, 0.5))))
     mass = np.eye(2)[(inputs[:, 0] > 0).astype(int)]
     problem = weighted(shape, inputs, mass)
-    network, result = replace(METHODS[name], robust_radius=0.2).train(
-        problem, budget=Budget(3.0, seed=0)
-    )
+    network, result = METHODS[name].train(with_pattern(problem, 0.2), budget=Budget(3.0, seed=0))
     check(problem, network, result, 0.2, "linf")
 
 

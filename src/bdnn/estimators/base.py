@@ -164,6 +164,7 @@ class BDNNEstimator(FittedModel):
                     settings[name] = kind(**settings[name])
             estimator = cls(**settings)
             estimator._columns_in = tuple(map(str, columns_in))
+            estimator._takes_codes = False
             result = TrainingResult.from_dict(record.result)
         except (TypeError, KeyError) as error:
             raise ModelFileError(

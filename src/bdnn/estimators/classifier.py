@@ -24,6 +24,7 @@ from bdnn.estimators.learning import (
     learned_result,
     learns,
     lowered,
+    warn_if_too_large,
     with_probabilities,
 )
 from bdnn.estimators.problems import (
@@ -193,7 +194,8 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
         feature_names : sequence of str, optional
             Names for the model file where ``X`` has no column names.
         encoder : Encoder, optional
-            What the columns are, where ``X`` is codes of a table (see :mod:`bdnn.encoding`).
+            What the columns are, where ``X`` is codes of a table (see :mod:`bdnn.encoding`). Arrays
+            of numbers are then codes in other methods, too.
 
         Returns
         -------
@@ -234,6 +236,7 @@ class BDNNClassifier(ClassifierMixin, BDNNEstimator):  # type: ignore[misc]
             self._take(model, result, task.certificate, Memory(samples, shape, None))
 
         to_the_end(finish)
+        warn_if_too_large(self.result_.held_out, self.max_bytes)
         return self
 
     def partial_fit(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
+from sklearn.exceptions import ConvergenceWarning
 
 from bdnn.clock import Slot
 from bdnn.constraints import Sparsity
@@ -19,6 +21,7 @@ from bdnn.errors import ModelError
 from bdnn.estimators.problems import Robust
 from bdnn.estimators.samples import LabelledSamples
 from bdnn.export.c import export_c
+from bdnn.learning.held_out import HeldOut
 from bdnn.learning.learn import Learned, learn
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray
@@ -189,6 +192,17 @@ def learned_result(
         method="learning",
         held_out=replace(learned.held_out, bytes=flash),
     )
+
+
+def warn_if_too_large(known: HeldOut | None, max_bytes: int | None) -> None:
+    """Warn of a network that takes more than was allowed, where the user called ``fit``."""
+    if known is not None and max_bytes is not None and known.bytes > max_bytes:
+        warnings.warn(
+            f"no network of at most {max_bytes} bytes was found, the smallest takes {known.bytes}: "
+            f"allow max_bytes={known.bytes}, or give fewer columns or more time.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
 
 def with_probabilities(

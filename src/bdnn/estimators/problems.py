@@ -20,13 +20,14 @@ from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.norms import check_norm, check_radius, check_units
 from bdnn.problem.bound import Bound
-from bdnn.problem.create import claims, constrain, demands_of, led_by
+from bdnn.problem.create import claims, constrain, demands_of, led_by, with_pattern
+from bdnn.problem.losses.average import moved_copies
 from bdnn.problem.problem import Problem
 from bdnn.problem.samples import Samples
 from bdnn.problem.terms.context import Context, Features, sequence
 from bdnn.training.base import AbstractMethod
 from bdnn.training.paper.local_search import LocalSearch
-from bdnn.training.robust import RadiusUnits, Surrounded, certified_problem, moved_copies
+from bdnn.training.robust import RadiusUnits, Surrounded, certified_problem
 
 RobustLoss = Literal["pattern", "certified", "average"]
 
@@ -156,7 +157,7 @@ def make_task(
             validation = held_out
             training_part = training if samples.counts_all else None
     if robust is not None and robust.loss == "pattern":
-        method = _with_radii(method, robust.norm, problem.samples, samples)
+        problem = with_pattern(problem, _radii(problem.samples, samples), robust.norm)
     if isinstance(method, LocalSearch):
         method = method.for_rows(problem.samples)
     if samples.must is not None and samples.must.any():
@@ -191,10 +192,7 @@ def certificate_of(task: Task, robust: Robust | None) -> dict[str, Any]:
     """What the file of a classifier says of its training."""
     found: dict[str, Any] = {"data": task.samples.describe()}
     if robust is not None:
-        found["robust"] = robust.describe(task.samples)
-        regions = task.problem.loss.input_regions
-        if regions is not None and regions.bins:
-            found["robust"]["bits"] = "together"
+        found["robust"] = robust.describe(task.samples) | task.problem.loss.claim()
     if task.problem.terms:
         found |= {"promises": claims(task.problem), **demands_of(task.problem)}
     return found
@@ -210,15 +208,13 @@ def _check_balls(robust: Robust) -> None:
         )
 
 
-def _with_radii(
-    method: AbstractMethod, norm: str, merged: Samples, samples: LabelledSamples
-) -> AbstractMethod:
-    """Hand the radii of the problem's inputs to the method: of equal samples the largest."""
+def _radii(merged: Samples, samples: LabelledSamples) -> FloatArray:
+    """Radii of the problem's inputs: of equal samples the largest."""
     assert samples.radius is not None
     radii = np.zeros(merged.n_lines)
     rows = merged.rows  # samples without weight are no part of the problem
     np.maximum.at(radii, merged.line[rows], samples.radius[rows])
-    return replace(method, robust_radius=tuple(radii.tolist()), robust_norm=norm)
+    return radii
 
 
 def check_robust(robust: object, samples: LabelledSamples) -> LabelledSamples:

@@ -23,6 +23,7 @@ from bdnn.model import TargetScaler
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.problem.create import regression
+from bdnn.problem.losses.distance import distance_loss
 from bdnn.search.embedding import embed
 from bdnn.selection.smoothing import smoothed
 from bdnn.training.base import AbstractMethod, get_method
@@ -287,9 +288,11 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
                     f"{name} must be 'auto' or from 0 to {highest:g}, got {value!r}: give such a "
                     "number."
                 )
-        if self.loss == "absolute" and not isinstance(self.smoothing, str) and self.smoothing:
+        is_squared = distance_loss(self.loss).is_squared
+        if not is_squared and not isinstance(self.smoothing, str) and self.smoothing:
             raise ModelError(
-                f"smoothing is for the squared loss, got {self.smoothing!r} with the absolute one: "
+                f"smoothing is for the squared loss, got {self.smoothing!r} with the {self.loss} "
+                "one: "
                 "leave it at 0 or 'auto'."
             )
         if self.robust is not None and self.robust.loss == "certified":
@@ -298,7 +301,7 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
                 "loss 'pattern' or 'average'."
             )
         # Plain losses are what a proof is wanted of; predictions are better for a little less.
-        plain = method.name == "exact" or self.loss == "absolute"
+        plain = method.name == "exact" or not is_squared
         total = float(samples.weight_in(samples.counted).sum())
         automatic = 0.0 if plain else min(_RIDGE, _RIDGE_SHARE * total)
         self.ridge_ = automatic if isinstance(self.ridge, str) else float(self.ridge)

@@ -25,6 +25,7 @@ def learn_table(
     encoder: Encoder | None,  # what the columns are, where ``X`` is codes already
 ) -> tuple[FloatArray, Encoder]:
     """Codes of training rows, and an encoder that knows what their columns are, and no more."""
+    estimator._takes_codes = encoder is not None
     if encoder is not None:
         codes = _numbers(estimator, X, reset=True)
         _check_count(encoder.n_columns, codes.shape[1])
@@ -49,11 +50,15 @@ def learn_table(
 
 
 def known_codes(estimator: Any, X: Any, encoder: Encoder) -> FloatArray:
-    """Codes of rows for an encoder, with a warning of what was not so in training."""
+    """Codes of rows for an encoder, with a warning of what was not so in training.
+
+    Numbers are codes for an estimator that was trained on codes, and raw values otherwise.
+    """
     table = _table(estimator, X, reset=False)
     if table is None:
         codes = _numbers(estimator, X, reset=False)
         is_plain = all(column.kind == "number" for column in encoder.columns)
+        is_plain |= estimator._takes_codes
         if is_plain and codes.shape[1] == encoder.n_columns:
             notes = note_gaps(encoder, codes) if np.isnan(codes.min(initial=0.0)) else []
             _warn(notes)

@@ -21,20 +21,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bdnn.mip.loss import OutputObjective, Reductions
+from bdnn.blocks.reductions import Reductions
+from bdnn.blocks.weights import Given
 from bdnn.mip.model import DEFAULT_EPS, NetworkModel
-from bdnn.mip.robust import Robust
-from bdnn.mip.writing import Given
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.network import Network
-from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.losses.output import OutputBlock, OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.problem.samples import Samples
 from bdnn.program import IndexArray, Program
 
 
 def free_units(
-    model: NetworkModel[OutputObjective],
+    model: NetworkModel[OutputBlock],
     start: FloatArray,  # a solution of the model's program
     layer: int,  # number of the layer whose units are freed, from 0
     # Which of them. Layers above are free; layers below and the other units keep their weights and
@@ -48,7 +47,7 @@ def free_units(
 
 
 def free_part(
-    model: NetworkModel[OutputObjective],
+    model: NetworkModel[OutputBlock],
     start: FloatArray,  # values of the model's variables, those of the fixed part at least
     free: Sequence[BoolArray],  # units that are free
     *,
@@ -102,7 +101,7 @@ class FreeLayer:
     number: int  # the free layer, from 0
     units: IndexArray  # its units that the program holds
     samples: IndexArray  # a sample of the problem for every distinct line of inputs
-    model: NetworkModel[OutputObjective]  # of the free layer and the one above it
+    model: NetworkModel[OutputBlock]  # of the free layer and the one above it
 
     @classmethod
     def build(
@@ -120,8 +119,6 @@ class FreeLayer:
         # open.
         wishes: FloatArray | None = None,
         eps: float = DEFAULT_EPS,  # strictness margin of continuous weights
-        # Balls around the inputs in which no activation of a free first layer may change.
-        robust: Robust | None = None,
     ) -> FreeLayer:
         """Write down the program of a free layer."""
         shape, top = problem.architecture, problem.architecture.n_layers - 1
@@ -143,12 +140,13 @@ class FreeLayer:
             activations=shape.activations[number : number + 1],
         )
         inputs = Samples.merge(seen[samples], apart=True)
-        loss = problem.loss.merged(group.reshape(-1))
+        loss, pattern = problem.loss.merged(group.reshape(-1)), problem.loss.pattern
+        if pattern is not None and number == 0:
+            loss = replace(loss, pattern=pattern.subset(samples))
         model = NetworkModel.build(
             Problem(part, inputs, loss),
             reductions=Reductions(one_output=False, signed=False),
             eps=eps,
-            robust=None if robust is None or number > 0 else robust.of_inputs(samples),
             given=Given(above, kept[samples] if is_kept else None, units if is_top else None),
         )
         if is_kept and wishes is not None:
@@ -162,7 +160,7 @@ class FreeLayer:
         return self.model.program
 
     @property
-    def loss(self) -> OutputObjective | None:
+    def loss(self) -> OutputBlock | None:
         """None where the program does not touch the loss."""
         return None if self.model.given.outputs is not None else self.model.loss
 

@@ -17,29 +17,28 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
-from bdnn.mip.layers import Products, Steps
-from bdnn.mip.loss import OutputObjective, Reductions, unmerged
-from bdnn.mip.regression import DistanceObjective
-from bdnn.mip.robust import DualNorms, InputSets, Robust
+from bdnn.blocks.input_sets import DualNorms, InputSets
+from bdnn.blocks.layers import Products, Steps
+from bdnn.blocks.reductions import Reductions
+from bdnn.blocks.weights import Given, LayerWeights
 from bdnn.mip.starts import fill_switches, lift_points, lift_sets
-from bdnn.mip.terms import TermBuilder
-from bdnn.mip.weights import LayerWeights
-from bdnn.mip.writing import Given, LayerWriter
+from bdnn.mip.writing import LayerWriter
 from bdnn.network.activation import FloatArray
 from bdnn.network.network import Network
-from bdnn.problem.create import led_by
-from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.create import led_by, unmerged
+from bdnn.problem.losses.base import LossBlock
+from bdnn.problem.losses.output import OutputBlock, OutputLoss
 from bdnn.problem.problem import Problem
-from bdnn.problem.terms.builder import Block
+from bdnn.problem.terms.builder import Block, Builder
 from bdnn.program import IndexArray, Program
 
 DEFAULT_EPS = 1e-4
 
-AnyObjective = TypeVar("AnyObjective", bound=OutputObjective | DistanceObjective)
+AnyBlock = TypeVar("AnyBlock", bound=LossBlock)
 
 
 @dataclass(frozen=True)
-class NetworkModel(Generic[AnyObjective]):
+class NetworkModel(Generic[AnyBlock]):
     """A training problem as a mixed-integer program, with the way to and from networks.
 
     Build one with :meth:`build`.
@@ -51,10 +50,8 @@ class NetworkModel(Generic[AnyObjective]):
         Those in use.
     program : Program
     eps : float
-    robust : Robust or None
-        Balls around the inputs in which no first-layer activation may change.
     given : Given
-    loss : OutputObjective or DistanceObjective
+    loss : LossBlock
     groups : array of shape (n_inputs,)
         Number of the activation pattern that every input follows.
     layers : tuple of LayerWeights
@@ -77,9 +74,8 @@ class NetworkModel(Generic[AnyObjective]):
     reductions: Reductions
     program: Program
     eps: float
-    robust: Robust | None
     given: Given
-    loss: AnyObjective
+    loss: AnyBlock
     groups: IndexArray
     layers: tuple[LayerWeights, ...] = ()
     steps: tuple[Steps, ...] = ()
@@ -97,8 +93,7 @@ class NetworkModel(Generic[AnyObjective]):
         groups: IndexArray | None = None,
         reductions: Reductions | None = None,
         eps: float = DEFAULT_EPS,
-        robust: Robust | None = None,
-        tangents: bool = False,
+        takes_squares: bool = True,
         given: Given | None = None,
     ) -> NetworkModel[Any]:
         """Write down the program of a training problem.
@@ -114,10 +109,8 @@ class NetworkModel(Generic[AnyObjective]):
         eps : float
             Distance that inactive units keep from their threshold, relative to the largest input.
             Integer weights on integer data need none: there it is one unit of the data's grid.
-        robust : Robust, optional
-            Balls around the inputs in which no first-layer activation may change.
-        tangents : bool
-            Whether squares are held from below by tangents, for solvers that take none.
+        takes_squares : bool
+            Whether the solver minimises squares; where not, tangents hold them from below.
         given : Given, optional
             Layers and outputs that are not to be found.
         """
@@ -126,17 +119,15 @@ class NetworkModel(Generic[AnyObjective]):
         reductions = reductions.without(problem.invalidated)
         reductions = reductions.valid_for(architecture, counts_outputs=counts_outputs)
         if groups is None:
-            if not reductions.merge and robust is None and not problem.terms and counts_outputs:
+            if not reductions.merge and problem.is_free and counts_outputs:
                 problem = unmerged(problem)
             groups = np.arange(len(problem.inputs))
-        if not architecture.hidden and (robust is not None or len(groups) > groups.max() + 1):
+        if not architecture.hidden and (problem.loss.pattern or len(groups) > groups.max() + 1):
             # Outputs that cost nothing more would be free to differ within a cluster or a ball.
             reductions = replace(reductions, one_sided=False)
         nothing: Any = None
-        empty = cls(
-            problem, reductions, Program(), eps, robust, given or Given(), nothing, groups[:0]
-        )
-        model = LayerWriter(empty, problem, groups).write(tangents=tangents)
+        empty = cls(problem, reductions, Program(), eps, given or Given(), nothing, groups[:0])
+        model = LayerWriter(empty, problem, groups, takes_squares=takes_squares).write()
         if not problem.terms:
             return model
         seen = model
@@ -144,17 +135,19 @@ class NetworkModel(Generic[AnyObjective]):
         if is_set and any(term.sees_samples for term in problem.terms):
             seen = model._with_points()
             model = replace(model, points=seen)
-        terms = TermBuilder(model.program, problem, groups, model.layers, seen.steps, seen.products)
+        terms = Builder(model.program, problem, groups, model.layers, seen.steps, seen.products)
         return replace(model, blocks=terms.add())
 
-    def _with_points(self) -> NetworkModel[OutputObjective]:
+    def _with_points(self) -> NetworkModel[OutputBlock]:
         """Add the samples themselves beside their regions, on the same weights."""
         both = Reductions(one_output=False, one_sided=False, signed=False)
-        empty = replace(self, reductions=both, steps=(), ways=(), products=())
-        plain = self.problem.with_loss(self.problem.loss.as_classes(self.problem.architecture)[1])
+        nothing: Any = None
+        empty = replace(self, reductions=both, loss=nothing, steps=(), ways=(), products=())
+        _, classes = self.problem.loss.as_classes(self.problem.architecture)
+        plain = self.problem.with_loss(replace(classes, counts=0 * classes.counts))
         return LayerWriter(empty, plain, self.groups, is_beside=True).write()
 
-    def append(self, problem: Problem[OutputLoss]) -> NetworkModel[OutputObjective] | None:
+    def append(self, problem: Problem[OutputLoss]) -> NetworkModel[OutputBlock] | None:
         """Append the variables and rows of further inputs; this model must not be used any more.
 
         The model's inputs come first, in the same order; weights of samples may differ. None, and
@@ -163,11 +156,10 @@ class NetworkModel(Generic[AnyObjective]):
         earlier, total = self.problem, len(problem.inputs)
         known = len(earlier.inputs)
         is_continued = (
-            self.robust is None
-            and self.problem.loss.counts_outputs
+            earlier.is_free
+            and problem.is_free
+            and earlier.loss.counts_outputs
             and problem.loss.counts_outputs
-            and not problem.terms
-            and not self.blocks
             and self.reductions.merge
             and np.array_equal(self.groups, np.arange(known))
             and problem.architecture == earlier.architecture
@@ -182,21 +174,14 @@ class NetworkModel(Generic[AnyObjective]):
 
     def input_sets(self, problem: Problem[Any]) -> list[InputSets]:
         """What first-layer sums are of: points, balls around them, or regions."""
-        if problem.loss.input_regions is not None:
-            return InputSets.of_regions(problem.loss.input_regions)
-        if self.robust is None:
-            return [InputSets(problem.inputs)]
-        return [InputSets(problem.inputs, radius=self.robust.radius, norm=self.robust.norm)]
+        sets: list[InputSets] = problem.loss.input_sets(problem.samples)
+        return sets
 
     @property
     def margin(self) -> float:
         """Largest margin that the model asks of inactive units and the data do not give."""
         free = [layer.bounds for k, layer in enumerate(self.layers) if k not in self.given.layers]
-        margins = [bounds.margin for bounds in free if not bounds.exact]
-        loss: Any = self.loss
-        if self.problem.loss.input_regions is not None and not self.layers[-1].bounds.exact:
-            margins.append(loss.least_lead)
-        return max(margins, default=0.0)
+        return max(self.loss.margin, *(bounds.margin for bounds in free if not bounds.exact), 0.0)
 
     def read(self, x: FloatArray) -> Network:
         """Turn a solution into a network."""
@@ -242,7 +227,7 @@ class GrowingModel:
 
     def __init__(self) -> None:
         # The last one. The program of an earlier one is used up by it.
-        self.model: NetworkModel[OutputObjective] | None = None
+        self.model: NetworkModel[OutputBlock] | None = None
         self._settings: tuple[Reductions | None, float] | None = None
 
     def __getstate__(self) -> dict[str, None]:
@@ -255,16 +240,13 @@ class GrowingModel:
         *,
         reductions: Reductions | None = None,
         eps: float = DEFAULT_EPS,
-        robust: Robust | None = None,
-    ) -> NetworkModel[OutputObjective]:
+    ) -> NetworkModel[OutputBlock]:
         """Make a model like :meth:`~bdnn.mip.NetworkModel.build`."""
         last, self.model = self.model, None
         grown = None
-        if last is not None and robust is None and self._settings == (reductions, eps):
+        if last is not None and self._settings == (reductions, eps):
             grown = last.append(led_by(problem, last.problem.samples))
-        self.model = grown or NetworkModel.build(
-            problem, reductions=reductions, eps=eps, robust=robust
-        )
+        self.model = grown or NetworkModel.build(problem, reductions=reductions, eps=eps)
         self._settings = (reductions, eps)
         return self.model
 

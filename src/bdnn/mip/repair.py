@@ -14,18 +14,18 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.optimize import linprog
 
+from bdnn.blocks.weights import LayerWeights
 from bdnn.errors import InfeasibleError
 from bdnn.mip import NetworkModel
-from bdnn.mip.loss import OutputObjective
-from bdnn.mip.weights import LayerWeights
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.network import Network
+from bdnn.problem.losses.output import OutputBlock
 from bdnn.problem.terms.base import AbstractTerm
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.result import Limits, SolveResult, Termination
 
 
-def networks_of(model: NetworkModel[OutputObjective], outcome: SolveResult) -> list[Network]:
+def networks_of(model: NetworkModel[OutputBlock], outcome: SolveResult) -> list[Network]:
     """Networks of a solver's answer: the one it has, and a repaired one where that lost by it."""
     if outcome.solution is None:
         return []
@@ -37,7 +37,7 @@ def networks_of(model: NetworkModel[OutputObjective], outcome: SolveResult) -> l
     return [network] if repaired is None else [network, repaired]
 
 
-def repair(model: NetworkModel[OutputObjective], solution: FloatArray) -> Network | None:
+def repair(model: NetworkModel[OutputBlock], solution: FloatArray) -> Network | None:
     """Find the network of widest margin with the solution's activations, None if there is none.
 
     Shared thresholds tie units together, and so do several thresholds of one unit; there the
@@ -104,7 +104,7 @@ def widest_margin(
 
 
 def explain_conflict(
-    model: NetworkModel[OutputObjective], engine: AbstractSolver, *, seconds: float
+    model: NetworkModel[OutputBlock], engine: AbstractSolver, *, seconds: float
 ) -> None:
     """Raise an error that names the constraints of a program without a solution.
 
@@ -120,7 +120,7 @@ def explain_conflict(
         left = deadline - time.monotonic()
         if left <= 0 or not terms:
             return False
-        program = NetworkModel.build(problem.with_terms(terms), robust=model.robust).program
+        program = NetworkModel.build(problem.with_terms(terms)).program
         outcome = engine.solve(
             program,
             limits=Limits(seconds=left),

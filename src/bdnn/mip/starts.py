@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bdnn.mip.robust import InputSets
+from bdnn.blocks.input_sets import InputSets
 from bdnn.network.activation import Activation, BoolArray, FloatArray, step
 from bdnn.network.network import Network
 

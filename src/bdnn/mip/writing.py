@@ -7,51 +7,24 @@ sides is never written down. Lines may be points or sets of inputs, see `layers`
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from bdnn.mip.bounds import LayerBounds, layer_bounds, value_range
-from bdnn.mip.certified import Leads
-from bdnn.mip.layers import Products, Steps, Sums
-from bdnn.mip.loss import OutputObjective
-from bdnn.mip.regression import DistanceObjective
-from bdnn.mip.robust import DualNorms, InputSets
-from bdnn.mip.weights import GivenWeights, LayerWeights, weight_range
-from bdnn.network.activation import BoolArray, FloatArray
+from bdnn.blocks.bounds import LayerBounds, layer_bounds, value_range
+from bdnn.blocks.input_sets import DualNorms, InputSets
+from bdnn.blocks.layers import Needs, Products, Steps, Sums
+from bdnn.blocks.weights import GivenWeights, LayerWeights, weight_range
+from bdnn.problem.losses.base import OutputLayer
 from bdnn.problem.problem import Problem
 from bdnn.program import IndexArray
 
 if TYPE_CHECKING:
     from bdnn.mip.model import NetworkModel
 
-Needs = tuple[BoolArray, BoolArray]
 
-
-@dataclass(frozen=True)
-class Given:
-    """What is not to be found."""
-
-    # Weights and thresholds by number from 0, of layers above the first.
-    layers: Mapping[int, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
-    # (n_lines, outputs): what the outputs must be, in place of a loss.
-    outputs: BoolArray | None = None
-    units: IndexArray | None = None  # outputs that are there; by default all
-
-    def costs(self, loss: OutputObjective) -> OutputObjective:
-        """What is left of a loss."""
-        if self.outputs is not None:
-            return OutputObjective(*np.zeros((2, *self.outputs.shape)))
-        if self.units is None:
-            return loss
-        return replace(
-            loss, cost_on=loss.cost_on[:, self.units], cost_off=loss.cost_off[:, self.units]
-        )
-
-
-class LayerWriter:
+class LayerWriter(OutputLayer):
     """Adds to a model's program what the lines of a problem lack, and weights if there are none."""
 
     def __init__(
@@ -62,55 +35,32 @@ class LayerWriter:
         *,
         # Whether the model has these lines as regions, and points are wanted beside them.
         is_beside: bool = False,
+        takes_squares: bool = True,
     ) -> None:
-        self.is_beside = is_beside
-        self.model = model
-        self.problem = problem
-        self.groups = groups
+        self.is_beside, self.takes_squares = is_beside, takes_squares
+        self.model, self.problem, self.groups = model, problem, groups
+        self.program, self.reductions, self.given = model.program, model.reductions, model.given
+        self.eps, self.earlier = model.eps, model.loss
         self.shape = problem.architecture
-        self.program = model.program
         self.sets = model.input_sets(problem)
         self.n_lines = int(groups.max(initial=-1)) + 1
-        self.counts_outputs = problem.loss.counts_outputs
-        self.objective: Any = None
         self.layers: list[Any] = []
         self.steps: list[Steps] = []
         self.ways: list[Steps] = []
         self.products: list[Products] = []
         self.norms: DualNorms | None = None
 
-    def write(self, *, tangents: bool = False) -> NetworkModel[Any]:
-        """Go through the layers."""
-        model, problem, program = self.model, self.problem, self.program
-        if self.counts_outputs:
-            costs = OutputObjective.of(problem, self.groups, model.reductions)
-            self.objective = model.given.costs(costs)
-        for k in range(self.shape.n_layers):
+    def write(self) -> NetworkModel[Any]:
+        """Go through the layers; the last one is written as the loss asks for it."""
+        for k in range(self.shape.n_layers - 1):
             self.layers.append(self._weights(k))
-            is_last = k == self.shape.n_layers - 1
-            if is_last and problem.loss.input_regions is not None:
-                self.objective = Leads.add_leads(
-                    program, problem, self.layers[-1], self.steps[-1], eps=model.eps
-                )
-                break
-            if not is_last or self.counts_outputs:
-                self.steps.append(self._switches(k))
-            needs = self._needs(k)
-            sums = self._first_sums() if k == 0 else self._upper_sums(k, needs)
-            if is_last and not self.counts_outputs:
-                self.objective = DistanceObjective.add(
-                    program, problem, self.layers[-1], sums[0], tangents=tangents
-                )
-            elif k == 0:
-                self._add_first_rows(sums, needs)
-            else:
-                self._add_rows(self.steps[k], sums, needs)
-        if self.counts_outputs and not self.is_beside:
-            self.objective.add(program, self.steps[-1].u, model.loss)
+            self._add_switches(k)
+        self.layers.append(self._weights(self.shape.n_layers - 1))
+        block = self.problem.loss.block(self)
         return replace(
-            model,
-            problem=problem,
-            loss=self.objective,
+            self.model,
+            problem=self.problem,
+            loss=block,
             groups=self.groups,
             layers=tuple(self.layers),
             steps=tuple(self.steps),
@@ -119,12 +69,48 @@ class LayerWriter:
             dual_norms=self.norms,
         )
 
+    @property
+    def layer(self) -> LayerWeights:
+        found: LayerWeights = self.layers[-1]
+        return found
+
+    @property
+    def below(self) -> Steps:
+        return self.steps[-1]
+
+    def sums(self) -> tuple[Sums, Sums]:
+        return self._sums(self.shape.n_layers - 1)
+
+    def switches(self, needs: Needs | None = None, had: Needs | None = None) -> Steps:
+        outputs = self.given.outputs
+        if outputs is not None:
+            needs = (outputs, ~outputs)
+        self._add_switches(self.shape.n_layers - 1, needs, had)
+        return self.steps[-1]
+
+    def _add_switches(self, k: int, needs: Needs | None = None, had: Needs | None = None) -> None:
+        """Add the activations of a layer, and the rows that lines need and did not have."""
+        self.steps.append(self._switches(k))
+        size, known = self.steps[k].u.shape, len(self.model.steps[k].u) if self.model.steps else 0
+        all_needed = (np.ones(size, dtype=bool), np.ones(size, dtype=bool))
+        needs = needs or all_needed
+        for part, earlier in zip(needs, had or all_needed, strict=True):
+            part[:known] &= ~earlier[:known]
+        sums = self._sums(k, needs)
+        if k == 0:
+            self._add_first_rows(sums, needs)
+        else:
+            self._add_rows(self.steps[k], sums, needs)
+
+    def _sums(self, k: int, needs: Needs | None = None) -> tuple[Sums, Sums]:
+        return self._first_sums() if k == 0 else self._upper_sums(k, needs)
+
     def _weights(self, k: int) -> LayerWeights | GivenWeights:
         shape, model = self.shape, self.model
         weights, rule = shape.weights[k], shape.activation_of(k)
-        if k in model.given.layers:
-            numbers, below = model.given.layers[k], shape.activation_of(k - 1)
-            return GivenWeights.of(k + 1, *numbers, weights, below, rule, eps=model.eps)
+        if k in self.given.layers:
+            numbers, below = self.given.layers[k], shape.activation_of(k - 1)
+            return GivenWeights.of(k + 1, *numbers, weights, below, rule, eps=self.eps)
         if self.is_beside:
             return self._beside(model.layers[k])
         bounds = self.bounds(k)
@@ -134,11 +120,11 @@ class LayerWriter:
         return LayerWeights.add(
             self.program,
             k + 1,
-            (shape.widths[k + 1] - (is_last and model.reductions.one_output), shape.widths[k]),
+            (shape.widths[k + 1] - (is_last and self.reductions.one_output), shape.widths[k]),
             weights,
             shape.thresholds,
             bounds,
-            signed=is_last and model.reductions.signed,
+            signed=is_last and self.reductions.signed,
             rule=rule,
         )
 
@@ -151,11 +137,11 @@ class LayerWriter:
         """Bounds of a layer's sums over the box of its weights."""
         shape, problem = self.shape, self.problem
         is_last, weights = k == shape.n_layers - 1, shape.weights[k]
-        if is_last and not self.counts_outputs:
-            if problem.loss.input_regions is None:
-                return DistanceObjective.bounds(problem)
-            return Leads.bounds(problem, self.model.eps)
-        box = weight_range(weights, signed=is_last and self.model.reductions.signed)
+        wanted = problem.loss.output_bounds(problem, self.eps) if is_last else None
+        if wanted is not None:
+            found: LayerBounds = wanted
+            return found
+        box = weight_range(weights, signed=is_last and self.reductions.signed)
         if k == 0:
             # Points beside regions are measured in the same unit.
             points = InputSets(problem.inputs)
@@ -175,7 +161,7 @@ class LayerWriter:
             unit=unit,
             exact=exact,
             thresholds=shape.thresholds,
-            eps=self.model.eps,
+            eps=self.eps,
             normalised=not weights.integer,
             rule=shape.activation_of(k),
         )
@@ -189,43 +175,27 @@ class LayerWriter:
             self.layers[k],
             self.n_lines - known,
             sets=None if self.problem.loss.input_regions is None else "",
-            kept=self.model.given.outputs if is_last else None,
+            kept=self.given.outputs if is_last else None,
         )
         return steps if earlier is None else replace(steps, u=np.concatenate([earlier, steps.u]))
-
-    def _needs(self, k: int) -> Needs:
-        """Which activations need the row of an active and of an inactive unit, and lack it."""
-        model, layer = self.model, self.layers[k]
-        size = (self.n_lines, len(layer.W) * layer.rule.n_thresholds)
-        needs = (np.ones(size, dtype=bool), np.ones(size, dtype=bool))
-        known = len(model.steps[k].u) if model.steps else 0
-        had = tuple(part[:known].copy() for part in needs)
-        if k == self.shape.n_layers - 1 and self.counts_outputs:
-            if model.given.outputs is not None:
-                needs = (model.given.outputs, ~model.given.outputs)
-            elif model.reductions.one_sided:
-                needs = self.objective.needs
-                had = model.loss.needs if known else had
-        for part, earlier in zip(needs, had, strict=True):
-            part[:known] &= ~earlier
-        return needs
 
     def _first_sums(self) -> tuple[Sums, Sums]:
         self.norms = DualNorms.add(self.program, self.layers[0], self.sets)
         return self.norms.sums(self.sets[0])
 
-    def _upper_sums(self, k: int, needs: Needs) -> tuple[Sums, Sums]:
+    def _upper_sums(self, k: int, needs: Needs | None) -> tuple[Sums, Sums]:
         layer, model = self.layers[k], self.model
-        if k in model.given.layers:
+        if k in self.given.layers:
             sums = Sums(self.steps[k - 1].u[:, None, :], layer.coefficients[None])
             return sums, sums
-        n_levels = layer.rule.n_thresholds
+        upper, lower = needs or np.ones((2, self.n_lines, len(layer.W)), dtype=bool)
+        n_levels = 1 if needs is None else layer.rule.n_thresholds
         product = Products.add(
             self.program,
             layer,
             self.steps[k - 1],
-            needs_upper=needs[0][:, ::n_levels],
-            needs_lower=needs[1][:, ::n_levels],
+            needs_upper=upper[:, ::n_levels],
+            needs_lower=lower[:, ::n_levels],
             earlier=model.products[len(self.products)] if model.products else None,
         )
         self.products.append(product)

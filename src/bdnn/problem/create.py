@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
 
 from bdnn.errors import InfeasibleError, ModelError
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-from bdnn.problem.losses.absolute import AbsoluteLoss
 from bdnn.problem.losses.base import idle_layers
-from bdnn.problem.losses.distance import DistanceLoss
+from bdnn.problem.losses.distance import DistanceLoss, distance_loss
 from bdnn.problem.losses.output import OutputLoss
-from bdnn.problem.losses.squared import SquaredLoss
+from bdnn.problem.pattern import Pattern
 from bdnn.problem.problem import AnyLoss, Problem
 from bdnn.problem.samples import Samples
 from bdnn.problem.terms.base import AbstractTerm
@@ -22,7 +25,6 @@ from bdnn.problem.terms.weight_box import check_boxes
 
 MovableLoss = TypeVar("MovableLoss", OutputLoss, DistanceLoss)
 
-_LOSSES = ("squared", "absolute")
 # What a model file says of prices that nobody asked for.
 _NO_PRICES = {
     "weight": 0.0,
@@ -52,22 +54,8 @@ def regression(
     """
     if architecture.output != "identity":
         raise ModelError("regression needs identity outputs: use output='identity'.")
-    if kind not in _LOSSES:
-        raise ModelError(
-            f"loss must be 'squared' or 'absolute', got {kind!r}: choose one of these."
-        )
-    if kind == "absolute" and ridge:
-        raise ModelError(
-            f"ridge is for the squared loss, got {ridge!r} with the absolute one: leave it at 0 or "
-            "'auto'."
-        )
-    samples = Samples.merge(X, sample_weight)
-    loss: DistanceLoss
-    if kind == "absolute":
-        loss = AbsoluteLoss.of(samples, targets, unit=unit, tolerance=tolerance)
-    else:
-        ridge = ridge / samples.unit
-        loss = SquaredLoss.of(samples, targets, unit=unit, ridge=ridge, tolerance=tolerance)
+    make, samples = distance_loss(kind), Samples.merge(X, sample_weight)
+    loss = make.of(samples, targets, unit=unit, ridge=ridge, tolerance=tolerance)
     return Problem(architecture, samples, loss)
 
 
@@ -113,11 +101,37 @@ def _check_fewest(problem: Problem[Any]) -> None:
         )
 
 
+def with_pattern(
+    problem: Problem[MovableLoss], radius: ArrayLike, norm: str = "linf"
+) -> Problem[MovableLoss]:
+    """Ask that no perturbation of an input changes a first-layer activation.
+
+    There is one radius for all, or one per distinct input, in units of scaled inputs.
+    """
+    pattern = Pattern.create(radius, norm, len(problem.inputs))
+    if not pattern.radius.any():
+        return problem
+    return problem.with_loss(replace(problem.loss, pattern=pattern))
+
+
 def led_by(problem: Problem[MovableLoss], before: Samples) -> Problem[MovableLoss]:
     """Put the lines of earlier samples first, in their order; those that are gone cost nothing."""
     samples, moved = problem.samples.led_by(before)
     loss = problem.loss.moved(moved, samples.n_lines)
     return Problem(problem.architecture, samples, loss, problem.terms)
+
+
+def unmerged(problem: Problem[OutputLoss]) -> Problem[OutputLoss]:
+    """One line per sample again; what has a fractional weight stays one line per class."""
+    loss = problem.loss
+    lines, labels = np.nonzero(loss.counts)
+    weight = loss.counts[lines, labels]
+    copies = weight.astype(np.int64) if loss.is_integral else np.ones(len(lines), np.int64)
+    counts = np.zeros((len(lines), loss.counts.shape[1]), dtype=loss.counts.dtype)
+    counts[np.arange(len(lines)), labels] = weight // copies
+    rows = np.repeat(np.arange(len(lines)), copies)
+    samples = Samples.merge(problem.inputs[lines[rows]], apart=True)
+    return Problem(problem.architecture, samples, OutputLoss(counts[rows], loss.grain))
 
 
 def demands_of(problem: Problem[Any]) -> dict[str, Any]:

@@ -70,6 +70,23 @@ class Problem(Generic[AnyLoss]):
         """Tell whether a network keeps all constraints."""
         return all(term.is_feasible(network, self) for term in self.terms)
 
+    def holds(self, network: Network) -> bool:
+        """Tell whether no perturbation changes a first-layer activation that must stay."""
+        pattern = self.loss.pattern
+        return pattern is None or bool(pattern.holds(network, self.inputs).all())
+
+    def settled(self, network: Network | None) -> Network | None:
+        """The nearest network whose activations stay where they must, None if there is none."""
+        pattern = self.loss.pattern
+        if network is None or pattern is None:
+            return network
+        return pattern.settled(network, self.inputs)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether any network may be taken, so that moves need not heed anything but the loss."""
+        return not self.terms and self.loss.pattern is None
+
     @property
     def constraints(self) -> tuple[AbstractTerm, ...]:
         """Terms that networks may break."""

@@ -22,6 +22,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 from scipy.spatial.distance import cdist
 
+from bdnn.blocks.input_sets import InputSets
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.intervals import Bounds, IntervalPass, sum_bounds
 from bdnn.network.network import Network
@@ -62,6 +63,15 @@ class Regions:
     def rounding(self) -> float:
         """The most by which rounding to the grid moves an input."""
         return 0.5 * self.step
+
+    @property
+    def input_sets(self) -> list[InputSets]:
+        """Boxes, and for some norms balls as well, for a program."""
+        boxes = InputSets((self.low + self.high) / 2, (self.high - self.low) / 2)
+        if self.norm == "linf":
+            return [boxes]
+        rounded = np.full(self.centre.shape, self.rounding)
+        return [boxes, InputSets(self.centre, rounded, self.radius, self.norm)]
 
     def sums(self, W: FloatArray) -> Bounds:
         """Bounds of ``w.x`` over all regions, one column per line of the weights."""

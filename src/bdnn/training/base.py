@@ -12,6 +12,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, ClassVar, TypeVar
 
+import numpy as np
+
 from bdnn.bounds.argument import BoundArgument
 from bdnn.bounds.previous import PreviousFit
 from bdnn.clock import Slot
@@ -20,12 +22,12 @@ from bdnn.mip.model import GrowingModel
 from bdnn.network.expansion import from_twin, has_twin, to_twin
 from bdnn.network.network import Network
 from bdnn.problem.problem import Problem
+from bdnn.program import Program
 from bdnn.search.embedding import of_steps
 from bdnn.solvers.base import AbstractSolver
-from bdnn.solvers.registry import get_solver
+from bdnn.solvers.registry import choose_solver, get_solver
 from bdnn.training.limits import Budget, Share
 from bdnn.training.result import Progress, Trained
-from bdnn.training.robust import promised
 from bdnn.training.run import ProgressHandler, Run
 
 Done = TypeVar("Done")
@@ -156,14 +158,6 @@ class AbstractMethod(ABC):
     them.
     """
 
-    # With a radius no first-layer activation of a training input changes for any perturbation of
-    # that length: one for all, or one per distinct input. It is measured from scaled inputs on
-    # their grid.
-    robust_radius: float | Sequence[float] | None = field(default=None, kw_only=True)
-    # Of these perturbations; ``l2`` needs a solver of second-order cones, as
-    # all but CP-SAT are.
-    robust_norm: str = field(default="linf", kw_only=True)
-
     name: ClassVar[str]
     handles: ClassVar[frozenset[str]] = frozenset({"any loss"})
 
@@ -224,6 +218,8 @@ class AbstractMethod(ABC):
             )
         if solver != "auto":
             get_solver(solver).check_available()  # before any work
+        if problem.loss.pattern is not None and problem.loss.pattern.norm == "l2":
+            _check_cones(solver)
         if earlier is not None:
             start = earlier.network
         shape = problem.architecture
@@ -255,9 +251,7 @@ class AbstractMethod(ABC):
             budget = replace(budget, loss=budget.loss / unit)
         run = Run(problem, budget, tell)
         run.validation, run.training_part = validation, training_part
-        if self.robust_radius is not None:
-            run.robust = promised(problem, self.robust_radius, self.robust_norm, solver)
-        run.given, run.earlier = run.settled(start), earlier
+        run.given, run.earlier = problem.settled(start), earlier
         if models is not None:
             run.models = models
         for network in (problem.constant_network(), run.given):
@@ -328,6 +322,14 @@ def _asked(problem: Problem[Any], budget: Budget, solver: str | AbstractSolver) 
     if solver != "auto":
         asked["solver"] = f"solver '{solver if isinstance(solver, str) else solver.name}'"
     return asked
+
+
+def _check_cones(solver: str | AbstractSolver) -> None:
+    """Say before any work that a solver knows no cones."""
+    program = Program()
+    program.add_cones("norm1", *np.split(program.add_variables("norm1", (1, 2)), 2, axis=1))
+    engine = choose_solver(program) if solver == "auto" else get_solver(solver)
+    engine.check_supports(program)
 
 
 def _check_start(problem: Problem[Any], start: Network | None) -> None:

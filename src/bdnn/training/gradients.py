@@ -127,7 +127,7 @@ class Learn(Phase):
 
     def _take(self, run: Run[Any], network: Network, phase: str) -> None:
         """Take a network whatever its loss, where it keeps the constraints."""
-        kept = run.settled(projected(run.problem, network, self.rng))
+        kept = run.problem.settled(projected(run.problem, network, self.rng))
         if kept is not None and run.problem.is_feasible(kept):
             run.choose(kept, phase)
 

@@ -103,7 +103,7 @@ class Descent(AbstractMethod):
             bounds,
             Begin(search, share=share),
             Descend(search, share=share),
-            *([Widen(search)] if run.is_free else []),
+            *([Widen(search)] if run.problem.is_free else []),
         ]
 
 
@@ -141,7 +141,7 @@ class Auto(Descent):
         if not loss.counts_outputs:
             share = run.schedule.search if solve.is_worthwhile(run) else Share()
             return [bounds, search_for(loss, run, self, share), solve]
-        if run.robust is not None and not shape.has_levels:
+        if loss.pattern is not None and not shape.has_levels:
             alone = replace(solve, patience=None)
             if not shape.hidden or run.earlier is not None:
                 return [bounds, alone]
@@ -168,7 +168,9 @@ class Auto(Descent):
         if narrow is not None:
             phases.append(replace(narrow, when=lambda: search.is_compiled and search.wants_proof))
         phases.append(replace(solve, when=lambda: search.wants_proof))
-        return [*phases, Widen(search, reserve=reserve, share=last)] if run.is_free else phases
+        if run.problem.is_free:
+            phases.append(Widen(search, reserve=reserve, share=last))
+        return phases
 
 
 def plane_bound(run: Run[Any]) -> list[Phase]:

@@ -14,15 +14,14 @@ import numpy as np
 from bdnn.bounds.previous import PreviousFit
 from bdnn.clock import Clock, Slot
 from bdnn.errors import NoSolutionError
-from bdnn.mip import NetworkModel, Robust
-from bdnn.mip.loss import OutputObjective
+from bdnn.mip import NetworkModel
 from bdnn.mip.model import GrowingModel
 from bdnn.network.network import Network
 from bdnn.problem.bound import BestBounds, Bound
+from bdnn.problem.losses.output import OutputBlock
 from bdnn.problem.problem import AnyLoss, Problem
 from bdnn.training.limits import Budget, Schedule
 from bdnn.training.result import Progress, Trained, TrainingResult, optimal
-from bdnn.training.robust import settled
 
 ProgressHandler = Callable[[Progress], bool | None]
 
@@ -83,9 +82,7 @@ class Run(Generic[AnyLoss]):
         self.training_part: Problem[AnyLoss] | None = None
         self.given: Network | None = None
         self.earlier: PreviousFit | None = None
-        # Balls around the inputs in which no first-layer activation may change.
-        self.robust: Robust | None = None
-        self.models: GrowingModel | type[NetworkModel[OutputObjective]] = NetworkModel
+        self.models: GrowingModel | type[NetworkModel[OutputBlock]] = NetworkModel
         self.incumbent: Incumbent | None = None
         # What was offered, where held-out samples choose in the end.
         self.candidates: list[Network] = []
@@ -177,23 +174,12 @@ class Run(Generic[AnyLoss]):
             self.pass_seconds = self._clock() - started
         return self._judged.objective
 
-    @property
-    def is_free(self) -> bool:
-        """Whether any network may be taken, so that moves need not heed anything but the loss."""
-        return not self.problem.terms and self.robust is None
-
-    def settled(self, network: Network | None) -> Network | None:
-        """The nearest network whose first layer holds in the balls, None if there is none."""
-        if network is None or self.robust is None:
-            return network
-        return settled(network, self.robust, self.problem.inputs)
-
     def offer(self, found: Network, phase: str, *, or_equal: bool = False) -> bool:
         """Judge a network and keep it if it is better than the best; tell whether it was kept.
 
         With ``or_equal`` one of the same objective is kept too: the finder prefers its margin.
         """
-        network = self.settled(found)
+        network = self.problem.settled(found)
         if network is None:
             return False
         if self.validation is not None and len(self.candidates) < _MOMENTS_KEPT:

@@ -1,4 +1,7 @@
-"""Absolute errors of identity outputs."""
+"""Absolute errors of identity outputs.
+
+In a program: minimise ``sum w_i p_l f_il`` with ``f >= e`` and ``f >= -e``.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from bdnn.errors import ModelError
 from bdnn.network.activation import FloatArray
-from bdnn.problem.losses.distance import DistanceLoss
+from bdnn.problem.losses.base import OutputLayer
+from bdnn.problem.losses.distance import DistanceBlock, DistanceLoss, Errors
 from bdnn.problem.samples import Samples
-from bdnn.program import IndexArray
+from bdnn.program import IndexArray, interleave
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,9 +31,15 @@ class AbsoluteLoss(DistanceLoss):
         targets: FloatArray,
         *,
         unit: FloatArray | None = None,
+        ridge: float = 0.0,
         tolerance: float = 1e-6,
     ) -> AbsoluteLoss:
-        """Keep all rows; ``unit`` is the standard deviations that a value of 1 is."""
+        """Keep all rows."""
+        if ridge:
+            raise ModelError(
+                f"ridge is for the squared loss, got {ridge!r} with the absolute one: leave it at "
+                "0 or 'auto'."
+            )
         rows = samples.rows
         price = np.ones(targets.shape[1]) if unit is None else unit.copy()
         weight, group = samples.row_weight[rows], samples.line[rows]
@@ -50,6 +61,16 @@ class AbsoluteLoss(DistanceLoss):
             costs[first, first:] = s - 2 * s[middle] + median * (2 * w[middle] - w)
         return np.asarray(np.maximum(costs, 0.0))
 
+    def add(self, errors: Errors, outputs: OutputLayer) -> AbsoluteBlock:
+        program, rows = outputs.program, errors.rows
+        f = program.add_variables("f", self.targets.shape, upper=errors.largest)
+        columns = interleave(rows.columns, f[..., None])
+        for name, sign in (("above", -1.0), ("below", 1.0)):
+            signed = np.concatenate([sign * rows.coefficients, np.ones((*f.shape, 1))], axis=-1)
+            program.add_rows(name, columns, signed, lower=sign * self.targets)
+        program.minimise(f, errors.costs)
+        return AbsoluteBlock(errors, f)
+
     @property
     def deviation_price(self) -> FloatArray:
         """Prices are of errors, so that squared errors have their squares."""
@@ -60,6 +81,16 @@ class AbsoluteLoss(DistanceLoss):
         for column, y in enumerate(self.targets.T):
             medians[:, column] = _grouped_medians(y, self.weight, self.group)
         return self.of_values(medians)
+
+
+@dataclass(frozen=True, eq=False)
+class AbsoluteBlock(DistanceBlock):
+    """Sizes of errors as columns."""
+
+    f: IndexArray  # (rows, outputs)
+
+    def fill(self, x: FloatArray) -> None:
+        x[self.f] = np.abs(self.errors.at(x))
 
 
 def weighted_median(values: FloatArray, weight: FloatArray) -> float:

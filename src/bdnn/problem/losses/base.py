@@ -1,26 +1,104 @@
-"""What training, program and report ask of a loss, and networks that say the same of any input."""
+"""What training, program and report ask of a loss, what a loss asks of a program, and constants."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bdnn.blocks.bounds import LayerBounds
+from bdnn.blocks.input_sets import InputSets
+from bdnn.blocks.layers import Needs, Steps, Sums
+from bdnn.blocks.reductions import Reductions
+from bdnn.blocks.weights import Given, LayerWeights
+from bdnn.errors import ModelError
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.bound import Bound
 from bdnn.problem.limits import WeightLimits
+from bdnn.problem.pattern import Pattern
 from bdnn.problem.regions import Regions
 from bdnn.problem.samples import Samples
-from bdnn.program import IndexArray
+from bdnn.program import IndexArray, Program
 
 if TYPE_CHECKING:
     from bdnn.problem.losses.output import OutputLoss
+    from bdnn.problem.problem import Problem
+
+
+class LossBlock:
+    """What a loss has added to a program; by default nothing but an objective."""
+
+    @property
+    def margin(self) -> float:
+        """What it asks of outputs beyond the loss, and the data do not give."""
+        return 0.0
+
+    @property
+    def is_relaxed(self) -> bool:
+        """Whether the objective lies below the loss, and cuts bring it nearer."""
+        return False
+
+    @property
+    def step(self) -> float:
+        """Smallest amount by which two objectives can differ, 0 if that is not known."""
+        return 0.0
+
+    def round_up(self, bound: float) -> float:
+        """Raise a lower bound to the next value the objective can take."""
+        return bound
+
+    def lift(self, x: FloatArray, W: FloatArray, t: FloatArray) -> bool:
+        """Fill in own columns of a start from the outputs' weights; False where none will do."""
+        del x, W, t
+        return True
+
+    def cut(self, x: FloatArray | None = None) -> None:
+        """Tighten a relaxation at a point, or at a few to begin with."""
+
+    def true_value(self, x: FloatArray) -> float | None:
+        """Objective of a point without the relaxation, None where there is none."""
+        del x
+        return None
+
+
+class OutputLayer(ABC):
+    """A program whose hidden layers are there, for the loss of its problem.
+
+    What a loss asks for is added when it asks: outputs as steps, or as sums.
+    """
+
+    program: Program
+    problem: Problem[Any]
+    groups: IndexArray  # (n_inputs,): line of every input
+    reductions: Reductions
+    given: Given
+    eps: float
+    takes_squares: bool  # whether the solver minimises squares
+    earlier: Any  # the block of a model of fewer lines, which this one continues
+
+    @property
+    @abstractmethod
+    def layer(self) -> LayerWeights:
+        """Weights and thresholds of the outputs."""
+
+    @property
+    @abstractmethod
+    def below(self) -> Steps:
+        """Switches of the last hidden layer."""
+
+    @abstractmethod
+    def sums(self) -> tuple[Sums, Sums]:
+        """Add products; return the least and the largest sums of the outputs."""
+
+    @abstractmethod
+    def switches(self, needs: Needs | None = None, had: Needs | None = None) -> Steps:
+        """Add outputs as steps, with the rows that they need and did not have; by default all."""
 
 
 class AbstractLoss(ABC):
@@ -37,6 +115,8 @@ class AbstractLoss(ABC):
     has_targets: ClassVar[bool] = False
     #: Whether errors count by their squares.
     is_squared: ClassVar[bool] = False
+    #: Balls around lines in which no first-layer activation may change.
+    pattern: Pattern | None = None
     #: Products of a program up to which a solver does more than a search.
     largest_program: ClassVar[int] = 20_000
 
@@ -63,6 +143,12 @@ class AbstractLoss(ABC):
     def input_regions(self) -> Regions | None:
         """Sets of inputs that answers must hold in; None where they are about points."""
         return None
+
+    def input_sets(self, samples: Samples) -> list[InputSets]:
+        """What first-layer sums of a program are of."""
+        if self.pattern is not None:
+            return self.pattern.input_sets(samples.inputs)
+        return [InputSets(samples.inputs)]
 
     @abstractmethod
     def value(self, network: Network, samples: Samples) -> Fraction:
@@ -103,10 +189,24 @@ class AbstractLoss(ABC):
     def as_classes(self, architecture: Architecture) -> tuple[Architecture, OutputLoss]:
         """Name classes that are near to what is asked, and networks with an output for each."""
 
+    def output_bounds(self, problem: Problem[Any], eps: float) -> LayerBounds | None:
+        """Range of the outputs' thresholds in a program; None where outputs are steps."""
+        del problem, eps
+        return None
+
+    def block(self, outputs: OutputLayer) -> LossBlock:
+        """Make the loss the objective of a program."""
+        del outputs
+        raise ModelError(f"loss '{self.kind}' has no program: use method 'descent'.")
+
     def has_program(self, architecture: Architecture) -> bool:
         """Tell whether a solver can be asked about such networks."""
         del architecture
-        return True
+        return type(self).block is not AbstractLoss.block
+
+    def claim(self) -> dict[str, Any]:
+        """What a model file says of this loss beside what the user asked for, as plain data."""
+        return {}
 
     @abstractmethod
     def refusal(self, architecture: Architecture) -> str | None:

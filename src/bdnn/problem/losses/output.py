@@ -12,15 +12,17 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bdnn.blocks.layers import Needs
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.bound import Bound
 from bdnn.problem.limits import WeightLimits
-from bdnn.problem.losses.base import AbstractLoss, constant_classifier
+from bdnn.problem.losses.base import AbstractLoss, LossBlock, OutputLayer, constant_classifier
+from bdnn.problem.pattern import Pattern
 from bdnn.problem.problem import Problem
 from bdnn.problem.samples import IntegerArray, Samples, to_floats, whole_multiples
-from bdnn.program import IndexArray
+from bdnn.program import IndexArray, Program
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +40,7 @@ class OutputLoss(AbstractLoss):
 
     counts: IntegerArray  # (n_lines, n_outputs): in multiples of ``grain``
     grain: Fraction = Fraction(1)
+    pattern: Pattern | None = None
 
     kind: ClassVar[str] = "output"
     counts_outputs: ClassVar[bool] = True
@@ -137,22 +140,98 @@ class OutputLoss(AbstractLoss):
         shape = (int(groups.max(initial=-1)) + 1, self.counts.shape[1])
         counts = np.zeros(shape, dtype=self.counts.dtype)
         np.add.at(counts, groups, self.counts)
-        return replace(self, counts=counts)
+        return replace(self, counts=counts, pattern=None)
 
     def moved(self, places: IndexArray, n_lines: int) -> OutputLoss:
         """The loss of the same lines in other places; what is new costs nothing."""
         counts = np.zeros((n_lines, self.counts.shape[1]), dtype=self.counts.dtype)
         counts[places] = self.counts
-        return replace(self, counts=counts)
+        pattern = self.pattern and self.pattern.moved(places, n_lines)
+        return replace(self, counts=counts, pattern=pattern)
 
     def subset(self, lines: IndexArray) -> OutputLoss:
-        return replace(self, counts=self.counts[lines])
+        pattern = self.pattern and self.pattern.subset(lines)
+        return replace(self, counts=self.counts[lines], pattern=pattern)
 
     def as_classes(self, architecture: Architecture) -> tuple[Architecture, OutputLoss]:
         return architecture, self
 
+    def block(self, outputs: OutputLayer) -> OutputBlock:
+        """Outputs are switches, of which a row against the answer that costs less will do."""
+        costs = OutputBlock.of(self, outputs)
+        needs, before = None, outputs.earlier
+        if outputs.reductions.one_sided and outputs.given.outputs is None:
+            needs = costs.needs
+        steps = outputs.switches(needs, before and needs and before.needs)
+        costs.add(outputs.program, steps.u, before)
+        return costs
+
     def refusal(self, architecture: Architecture) -> str | None:
         return None if architecture.output == "step" else "classes need steps as outputs"
+
+
+@dataclass(frozen=True)
+class OutputBlock(LossBlock):
+    """Objective ``sum (cost_on - cost_off) u + cost_off`` over lines and 0/1 columns."""
+
+    # (lines, outputs): what an output costs that is on, and one that is off.
+    cost_on: FloatArray
+    cost_off: FloatArray
+    # Whether nothing else is minimised, so that objectives differ by whole steps.
+    is_all: bool = True
+
+    @classmethod
+    def of(cls, loss: OutputLoss, outputs: OutputLayer) -> OutputBlock:
+        """Loss of the outputs that a program has: one of a pair counts for both."""
+        given, merged = outputs.given, loss.merged(outputs.groups)
+        on, off = merged.cost_on, merged.cost_off
+        if given.outputs is not None:
+            on, off = np.zeros((2, *given.outputs.shape))
+        elif outputs.reductions.one_output:
+            on, off = 2 * on[:, 1:], 2 * off[:, 1:]
+        elif given.units is not None:
+            on, off = on[:, given.units], off[:, given.units]
+        return cls(on, off, not outputs.problem.has_price)
+
+    @property
+    def least(self) -> float:
+        """Loss of the cheaper answer of every output: no outputs have less."""
+        return float(np.minimum(self.cost_on, self.cost_off).sum())
+
+    def value(self, outputs: BoolArray) -> float:
+        """Loss of given outputs."""
+        return float(np.where(outputs, self.cost_on, self.cost_off).sum())
+
+    @property
+    def needs(self) -> Needs:
+        """Outputs that would rather be on, and those that would rather be off."""
+        return self.cost_on < self.cost_off, self.cost_on > self.cost_off
+
+    def add(self, program: Program, columns: IndexArray, before: OutputBlock | None = None) -> None:
+        """Make the loss of these columns the objective, in place of an earlier one."""
+        coefficients, offset = self.cost_on - self.cost_off, float(self.cost_off.sum())
+        if before is not None:
+            coefficients[: len(before.cost_on)] -= before.cost_on - before.cost_off
+            offset = float(self.cost_off.sum() - before.cost_off.sum())
+        program.minimise(columns, coefficients)
+        program.offset += offset
+
+    @property
+    def step(self) -> float:
+        if not self.is_all:
+            return 0.0
+        difference = np.abs(self.cost_on - self.cost_off)
+        # Beyond 2**53 neighbouring doubles are integers anyway, so that nothing is known of them.
+        if not (difference == np.rint(difference)).all() or difference.max(initial=0.0) >= 2.0**53:
+            return 0.0
+        return float(math.gcd(*difference.astype(np.int64).ravel().tolist()))
+
+    def round_up(self, bound: float) -> float:
+        if not (self.step and np.isfinite(bound)):
+            return bound
+        offset = float(self.cost_off.sum())
+        steps = np.ceil((bound - offset) / self.step - 1e-6)
+        return float(offset + steps * self.step)
 
 
 def classification(

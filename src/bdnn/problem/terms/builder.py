@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
+from bdnn.blocks.layers import Products, Steps, Sums
+from bdnn.blocks.weights import LayerWeights
 from bdnn.network.activation import FloatArray
-from bdnn.network.architecture import WeightSet
 from bdnn.problem.problem import Problem
 from bdnn.program import IndexArray, Program
 
@@ -37,15 +37,6 @@ class Form(NamedTuple):
         return csr_array(entries, shape=(count, n_columns)), constant.ravel()
 
 
-class LayerColumns(NamedTuple):
-    """Columns of a layer's weights, their set, and what they may be."""
-
-    number: int
-    weights: WeightSet
-    W: IndexArray
-    range: tuple[float, float]
-
-
 class Block:
     """What a term has added to a program; by default nothing that it would have to fill in."""
 
@@ -58,15 +49,20 @@ class Block:
         return True
 
 
-class Builder(ABC):
+class Builder:
     """A program whose layers are there, for the terms of its problem."""
 
     def __init__(
-        self, program: Program, problem: Problem[Any], layers: Sequence[LayerColumns]
+        self,
+        program: Program,
+        problem: Problem[Any],
+        groups: IndexArray,  # (n_inputs,): inputs of a cluster share their columns
+        layers: Sequence[LayerWeights],
+        steps: Sequence[Steps],
+        products: Sequence[Products],
     ) -> None:
-        self.program = program
-        self.problem = problem
-        self.layers = layers
+        self.program, self.problem, self.layers = program, problem, layers
+        self._groups, self._steps, self._products = groups, steps, products
         self.number = 0  # of the term that is being added, to tell names apart
         self._support: dict[int, IndexArray] = {}
 
@@ -99,17 +95,53 @@ class Builder(ABC):
             self._support[k] = b
         return self._support[k]
 
-    @abstractmethod
     def thresholds(self, k: int) -> Form:
-        """Thresholds of a layer, (units, levels)."""
+        """Thresholds lie half a margin below what the program holds; twice that may be whole."""
+        layer, bounds = self.layers[k], self.layers[k].bounds
+        shape = (len(layer.W), layer.rule.n_thresholds)
+        if layer.t is None or layer.kind == "zero":
+            nothing = np.zeros((*shape, 1), dtype=np.int64)
+            fixed = np.broadcast_to(layer.rule.offsets, shape)
+            return Form(nothing, np.zeros(1), fixed, reach=float(np.abs(fixed).max()))
+        factor = 2.0 if bounds.exact else 1.0
+        reach = factor * (max(map(abs, bounds.threshold)) + bounds.margin)
+        constant = np.array(-factor * bounds.margin / 2)
+        scale = bounds.unit / factor
+        return Form(layer.t[..., None], np.array([factor]), constant, scale, bounds.exact, reach)
 
-    @abstractmethod
     def activations(self, k: int) -> Form:
-        """Values of a layer's units on all lines, (lines, units)."""
+        """Values, 1 - z for an output that is left out, and scores where outputs are numbers."""
+        if k == len(self._steps):
+            return self.scores()
+        u, rule = self._steps[k].u[self._groups], self.layers[k].rule
+        columns = u.reshape(len(u), -1, rule.n_thresholds)
+        coefficients, constant = rule.jumps, np.array(float(rule.values[0]))
+        if k == len(self.layers) - 1 and u.shape[1] < self.problem.architecture.n_outputs:
+            columns = np.repeat(columns, 2, axis=1)
+            coefficients, constant = np.array([[-1.0], [1.0]]), np.array([1.0, 0.0])
+        return Form(columns, coefficients, constant)
 
-    @abstractmethod
     def scores(self) -> Form:
-        """How far outputs are above their thresholds, (lines, outputs)."""
+        """Sums of the outputs less their thresholds."""
+        layer, bounds = self.layers[-1], self.layers[-1].bounds
+        sums = Sums(layer.W[None], (self.problem.inputs / bounds.unit)[:, None, :])
+        if self._products:
+            found = self._products[-1].sums(bounds.unit)[0]
+            sums = Sums(found.columns[self._groups], found.coefficients)
+        factor = 2.0 if bounds.exact else 1.0
+        shape = (len(self.problem.inputs), len(layer.W), sums.columns.shape[-1])
+        columns = np.broadcast_to(sums.columns, shape)
+        coefficients: FloatArray = factor * np.broadcast_to(sums.coefficients, shape)
+        constant = 0.0
+        if layer.t is not None:
+            t = np.broadcast_to(layer.t.reshape(1, -1, 1), (*shape[:2], 1))
+            columns = np.concatenate([columns, t], axis=-1)
+            coefficients = np.concatenate([coefficients, np.full(t.shape, -factor)], axis=-1)
+            constant = factor * bounds.margin / 2
+        largest = np.abs(np.stack([bounds.lowest, bounds.highest])).max(initial=0.0)
+        reach = factor * (largest + max(map(abs, bounds.threshold)) + 1)
+        scale = bounds.unit / factor
+        return Form(columns, coefficients, np.array(constant), scale, bounds.exact, float(reach))
 
     def add_matrix(
         self, name: str, A: csr_array, forms: Sequence[Form], lower: FloatArray, upper: FloatArray
@@ -147,7 +179,7 @@ _FINEST = 22
 
 @dataclass(frozen=True, eq=False)
 class _Support(Block):
-    layers: Sequence[LayerColumns]
+    layers: Sequence[LayerWeights]
     columns: dict[int, IndexArray]
 
     def read(self, x: FloatArray, weights: list[FloatArray]) -> None:

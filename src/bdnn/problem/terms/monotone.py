@@ -16,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
+from bdnn.blocks.weights import LayerWeights
 from bdnn.errors import ModelError
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.network import Network
 from bdnn.problem.limits import WeightLimits
 from bdnn.problem.problem import Problem
 from bdnn.problem.terms.base import AbstractTerm, Draw
-from bdnn.problem.terms.builder import Block, Builder, LayerColumns
+from bdnn.problem.terms.builder import Block, Builder
 from bdnn.problem.terms.context import AbstractConstraint, Context
 from bdnn.program import IndexArray, Program
 
@@ -150,7 +151,7 @@ class PathSigns(AbstractTerm):
 @dataclass(frozen=True, eq=False)
 class _Paths(Block):
     feature: int
-    layers: Sequence[LayerColumns]
+    layers: Sequence[LayerWeights]
     rises: list[IndexArray]
     falls: list[IndexArray]
 

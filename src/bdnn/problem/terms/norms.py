@@ -22,13 +22,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bdnn.blocks.weights import LayerWeights
 from bdnn.errors import ModelError
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.problem import Problem
 from bdnn.problem.terms.base import AbstractTerm
-from bdnn.problem.terms.builder import Block, Builder, Form, LayerColumns, LeastValues
+from bdnn.problem.terms.builder import Block, Builder, Form, LeastValues
 from bdnn.problem.terms.context import AbstractConstraint, Context, amount
 from bdnn.program import IndexArray, Program
 
@@ -169,7 +170,7 @@ class _Sizes(Block):
     squares: list[tuple[IndexArray, IndexArray]] = field(default_factory=list)
     sizes_of_biases: LeastValues = field(default_factory=lambda: LeastValues([]))
 
-    def add_weights(self, program: Program, layer: LayerColumns) -> None:
+    def add_weights(self, program: Program, layer: LayerWeights) -> None:
         l1, l2 = self.term.l1, self.term.l2
         limit = layer.weights.limit
         if l2 and not layer.weights.integer:

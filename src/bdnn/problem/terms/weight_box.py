@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bdnn.blocks.weights import LayerWeights
 from bdnn.errors import ModelError
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
@@ -15,7 +16,7 @@ from bdnn.network.network import Network
 from bdnn.problem.limits import WeightLimits
 from bdnn.problem.problem import Problem
 from bdnn.problem.terms.base import AbstractTerm
-from bdnn.problem.terms.builder import Block, Builder, LayerColumns
+from bdnn.problem.terms.builder import Block, Builder
 from bdnn.problem.terms.context import AbstractConstraint, Context, whole
 
 
@@ -79,7 +80,7 @@ class WeightBox(AbstractTerm):
 @dataclass(frozen=True, eq=False)
 class _BoundedWeights(Block):
     term: WeightBox
-    layer: LayerColumns
+    layer: LayerWeights
 
     def read(self, x: FloatArray, weights: list[FloatArray]) -> None:
         W = weights[self.term.layer]

@@ -63,7 +63,7 @@ class Alternate(Phase):
         """Offer what the starts find, and say why that ended."""
         problem, budget = run.problem, run.budget
         threads = 1 if self.starts > 1 else budget.threads
-        halves = Halves(problem, run.robust)
+        halves = Halves(problem)
         programs = HalfPrograms(halves, self.solver, threads, budget.seed, self.eps)
         # A solver reads the whole program again and again.
         most = run.schedule.reread_per_second * slot.remaining if programs.is_whole else math.inf
@@ -238,15 +238,14 @@ class _Starts:
             network = draw_network(problem, rng)
         else:
             # With inputs on both sides of most units.
-            robust = self.run.robust
-            has_levels = problem.architecture.has_levels
-            firm = None if robust is None or has_levels else robust_start(problem, robust, rng)
+            is_held = problem.loss.pattern is not None and not problem.architecture.has_levels
+            firm = robust_start(problem, rng) if is_held else None
             network = firm or random_start(problem, rng)
         return with_allowed_weights(problem, network, rng) if problem.terms else network
 
     def _order(self, network: Network) -> tuple[int, int]:
         """H1 first; after H2 where units that cut no ball are the better part of a start."""
-        if self.run.robust is None or self.phase.paper:
+        if self.problem.loss.pattern is None or self.phase.paper:
             return 1, 2
         on = network.activations(self.problem.inputs)[0]
         return (2, 1) if (on != on[0]).any() else (1, 2)

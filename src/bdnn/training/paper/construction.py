@@ -20,7 +20,6 @@ import numpy as np
 
 from bdnn.clock import Slot
 from bdnn.errors import ModelError
-from bdnn.mip import Robust
 from bdnn.network.activation import BoolArray, FloatArray, weighted_sums
 from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.network.network import Network
@@ -33,7 +32,6 @@ from bdnn.search.embedding import embed
 from bdnn.search.starts import random_start
 from bdnn.training.paper.clusters import fit_to_set
 from bdnn.training.paper.epoch import Candidate, EpochProblem
-from bdnn.training.robust import settled
 
 # Gaps must be wide enough to survive rounding, in units of the inputs.
 _SMALLEST_GAP = 1e-7
@@ -92,9 +90,7 @@ def construct(
     return best
 
 
-def robust_start(
-    problem: Problem[OutputLoss], robust: Robust, rng: np.random.Generator
-) -> Network | None:
+def robust_start(problem: Problem[OutputLoss], rng: np.random.Generator) -> Network | None:
     """Draw a network whose units cut no ball around an input, those that halve the data rather.
 
     Weights at random would leave few gaps between the balls: sums of many features overlap. None
@@ -103,7 +99,7 @@ def robust_start(
     network = random_start(problem, rng)
     shape = problem.architecture
     # Every input is a cluster of its own.
-    each = EpochProblem(problem, np.arange(len(problem.inputs)), robust)
+    each = EpochProblem(problem, np.arange(len(problem.inputs)))
     pool = next((pool for pool in unit_pools(each, rng) if len(pool)), None)
     if pool is not None:
         n_on = pool.on.sum(axis=1)
@@ -112,7 +108,7 @@ def robust_start(
         network = Network(
             shape, (units.W, *network.weights[1:]), (units.t, *network.thresholds[1:])
         )
-    return settled(network, robust, problem.inputs)
+    return problem.settled(network)
 
 
 def _from_pool(
@@ -263,8 +259,9 @@ def _intervals(epoch: EpochProblem, directions: FloatArray) -> tuple[FloatArray,
     order = np.argsort(epoch.groups, kind="stable")
     first = np.unique(epoch.groups[order], return_index=True)[1]
     low = high = weighted_sums(epoch.problem.inputs[order], directions).T
-    if epoch.robust is not None:
-        reach = epoch.robust.dual_norms(directions)[:, None] * epoch.robust.radius[order]
+    pattern = epoch.problem.loss.pattern
+    if pattern is not None:
+        reach = pattern.dual_norms(directions)[:, None] * pattern.radius[order]
         low, high = low - reach, high + reach
     return np.minimum.reduceat(low, first, axis=1), np.maximum.reduceat(high, first, axis=1)
 

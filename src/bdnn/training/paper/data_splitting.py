@@ -32,7 +32,6 @@ from bdnn.training.paper.construction import construct
 from bdnn.training.paper.epoch import Candidate, EpochProblem, EpochSolution, EpochSolver
 from bdnn.training.paper.polish import Judge, Judgement, is_learnt, learnt, polish
 from bdnn.training.phases.as_classes import OutputMethod
-from bdnn.training.robust import settled
 from bdnn.training.run import Run
 
 
@@ -91,7 +90,7 @@ class DataSplitting(OutputMethod):
 
     @property
     def refits(self) -> bool:
-        return self.refit and self._settled().polish and self.robust_radius is None
+        return self.refit and self._settled().polish
 
     def output_phases(self, run: Run[Any], solver: str | AbstractSolver) -> list[Phase]:
         """All epochs, and the polish of the best network."""
@@ -192,7 +191,7 @@ class _Splitting:
         method: DataSplitting,
         solver: str | AbstractSolver,
     ) -> None:
-        self.run, self.method, self.robust = run, method, run.robust
+        self.run, self.method = run, method
         self._is_cut = False
         self._pass_seconds = run.pass_seconds
         self.rng = np.random.default_rng(run.budget.seed)
@@ -215,7 +214,7 @@ class _Splitting:
         if run.network is None:  # not even a constant network keeps what is asked
             self._best_judged = Judgement(math.inf, math.inf, math.inf)
         # Inputs for which the best network keeps it.
-        self._kept = np.arange(len(run.problem.inputs))
+        self._kept = np.arange(len(self.problem.inputs))
 
     def run_epochs(self, slot: Slot) -> None:
         """Split the worst cluster and solve anew, as often as was asked or until time is over."""
@@ -262,9 +261,8 @@ class _Splitting:
         batches = list(self.sampler.draw(self.method.batches, number, self.rng))
         slot = self.run.slot("epoch", seconds, until_close=False)
         for place, (rows, batch) in enumerate(batches):
-            robust = None if self.robust is None else self.robust.of_inputs(rows)
             solved = self.solver.solve(
-                EpochProblem.create(batch, self.partition.cluster[rows], robust),
+                EpochProblem.create(batch, self.partition.cluster[rows]),
                 current,
                 rng=self.rng,
                 slot=slot.part(1.0 / (len(batches) - place)),
@@ -320,9 +318,10 @@ class _Splitting:
         run, inputs = self.run, self.run.problem.inputs
         run.solver = self.solver.used
         run.end("time limit" if run.remaining <= 0 or self._is_cut else "feasible")
-        if self.robust is None or run.network is None:
+        pattern = run.problem.loss.pattern
+        if pattern is None or run.network is None:
             return
-        held = int(self.robust.holds(run.network, inputs).sum())
+        held = int(pattern.holds(run.network, inputs).sum())
         if held < len(inputs):
             run.note(
                 f"first-layer activations hold within the radius for {held} of {len(inputs)} inputs"
@@ -330,16 +329,16 @@ class _Splitting:
 
     def _holds(self, network: Network, rows: IndexArray) -> bool:
         """Whether constraints are kept, and first-layer activations for all of these balls."""
+        problem, pattern = self.problem, self.problem.loss.pattern
         if not self.run.problem.is_feasible(network):
             return False
-        if self.robust is None:
+        if pattern is None:
             return True
-        inputs = self.run.problem.inputs[rows]
-        return bool(self.robust.of_inputs(rows).holds(network, inputs).all())
+        return bool(pattern.subset(rows).holds(network, problem.inputs[rows]).all())
 
     def _settled(self, network: Network) -> Network | None:
         """With thresholds that no perturbation of the best network's batch crosses."""
-        if self.robust is None:
+        pattern = self.problem.loss.pattern
+        if pattern is None:
             return network
-        inputs = self.run.problem.inputs[self._kept]
-        return settled(network, self.robust.of_inputs(self._kept), inputs)
+        return pattern.subset(self._kept).settled(network, self.problem.inputs[self._kept])

@@ -18,7 +18,7 @@ import numpy as np
 
 from bdnn.bounds.separation import hulls_meet
 from bdnn.clock import Slot
-from bdnn.mip import DEFAULT_EPS, NetworkModel, Robust
+from bdnn.mip import DEFAULT_EPS, NetworkModel
 from bdnn.mip.repair import networks_of
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.network import Network
@@ -55,15 +55,11 @@ class EpochProblem:
     problem: Problem[OutputLoss]  # the batch
     # (n_inputs,): number of the cluster of every input, from 0 without gaps.
     groups: IndexArray
-    # Balls around the inputs in which first-layer activations must hold.
-    robust: Robust | None = None
 
     @classmethod
-    def create(
-        cls, batch: Problem[OutputLoss], cluster: IndexArray, robust: Robust | None = None
-    ) -> EpochProblem:
+    def create(cls, batch: Problem[OutputLoss], cluster: IndexArray) -> EpochProblem:
         """Number the clusters that occur in the batch."""
-        return cls(batch, numbered(cluster), robust)
+        return cls(batch, numbered(cluster))
 
     @property
     def n_clusters(self) -> int:
@@ -103,9 +99,7 @@ class EpochProblem:
 
     def is_feasible(self, network: Network) -> bool:
         """Whether a network keeps constraints, and its first layer cuts no cluster and no ball."""
-        if not self.problem.is_feasible(network):
-            return False
-        if self.robust is not None and not self.robust.holds(network, self.problem.inputs).all():
+        if not (self.problem.is_feasible(network) and self.problem.holds(network)):
             return False
         return self.patterns(network.activations(self.problem.inputs)[0]) is not None
 
@@ -221,9 +215,7 @@ class EpochSolver:
         return self._by_solver(epoch, best, slot)
 
     def _by_solver(self, epoch: EpochProblem, best: EpochSolution, slot: Slot) -> EpochSolution:
-        model = NetworkModel.build(
-            epoch.problem, groups=epoch.groups, eps=self.eps, robust=epoch.robust
-        )
+        model = NetworkModel.build(epoch.problem, groups=epoch.groups, eps=self.eps)
         engine = choose_solver(model.program, self.solver, threads=self.threads, seed=self.seed)
         self.used = f"{engine.name} {engine.version()}"
         outcome = engine.solve(

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from bdnn.clock import Slot
-from bdnn.mip import Robust
 from bdnn.network.activation import BoolArray
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
@@ -27,7 +26,6 @@ from bdnn.program import IndexArray
 from bdnn.search.kernels.arrays import PER_LAYER
 from bdnn.search.state import SearchState
 from bdnn.training.paper.clusters import joint_loss, numbered
-from bdnn.training.robust import settled
 
 # A share to be drawn at random, or numbers.
 Freed = float | Sequence[int]
@@ -99,20 +97,14 @@ class Halves:
     """The subproblems of one problem: what networks must keep, a bound, and moves."""
 
     problem: Problem[OutputLoss]
-    # Balls around the inputs in which first-layer activations must hold.
-    robust: Robust | None = None
 
     def holds(self, network: Network) -> bool:
         """Whether a network keeps the terms, and no perturbation changes what must hold."""
-        if self.robust is not None and not self.robust.holds(network, self.problem.inputs).all():
-            return False
-        return self.problem.is_feasible(network)
+        return self.problem.holds(network) and self.problem.is_feasible(network)
 
     def settled(self, network: Network) -> Network:
         """With thresholds that no perturbation crosses; as it is where weights leave none."""
-        if self.robust is None:
-            return network
-        return settled(network, self.robust, self.problem.inputs) or network
+        return self.problem.settled(network) or network
 
     def is_met(self, network: Network, bound: float) -> bool:
         """Whether a network that keeps what is asked costs no more than a bound."""
@@ -177,7 +169,7 @@ class Halves:
         state.restore(best)
         state.centre_thresholds()
         moved = state.to_network()
-        if self.robust is None and not problem.terms:
+        if problem.is_free:
             return moved
         moved = self.settled(_with_hidden(moved, network, layers))
         return moved if self.is_better(moved, network) else network

@@ -169,7 +169,7 @@ def is_learnt(run: Run[OutputLoss]) -> bool:
     On credit-default, where they would see a tenth of the samples, wider margins do better.
     """
     is_large = len(run.problem.inputs) > _MOST_INPUTS
-    return run.training_part is not None and not run.problem.terms and not is_large
+    return run.training_part is not None and run.problem.is_free and not is_large
 
 
 def learnt(

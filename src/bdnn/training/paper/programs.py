@@ -19,11 +19,10 @@ import numpy as np
 from bdnn.clock import Slot
 from bdnn.mip import DEFAULT_EPS, NetworkModel
 from bdnn.mip.freedom import FreeLayer, free_part
-from bdnn.mip.loss import OutputObjective
 from bdnn.mip.repair import networks_of, repair
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.network import Network
-from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.losses.output import OutputBlock, OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.program import IndexArray, Program
 from bdnn.solvers.base import AbstractSolver
@@ -55,7 +54,7 @@ class _Part:
     program: Program
     start: FloatArray | None
     networks: Callable[[SolveResult], list[Network]]
-    loss: OutputObjective | None
+    loss: OutputBlock | None
     least: float = -math.inf
     copies: int = 1
     is_restricted: bool = False
@@ -90,9 +89,9 @@ class HalfPrograms:
         return bool(self.problem.terms) or self.problem.architecture.has_levels
 
     @cached_property
-    def whole(self) -> NetworkModel[OutputObjective]:
+    def whole(self) -> NetworkModel[OutputBlock]:
         """The program of the whole network, written down once for all subproblems."""
-        model = NetworkModel.build(self.problem, eps=self.eps, robust=self.halves.robust)
+        model = NetworkModel.build(self.problem, eps=self.eps)
         self._engine(model.program).check_supports(model.program)
         return model
 
@@ -194,7 +193,6 @@ class HalfPrograms:
             activations=activations,
             wishes=wishes,
             eps=self.eps,
-            robust=self.halves.robust,
         )
         program, start, free = model.program, model.lift(network), hood.units[k]
         if start is not None and (not free.all() or hood.samples is not None):
@@ -238,7 +236,7 @@ class HalfPrograms:
             return [None]
         if self._is_paired(layer):
             return [np.array([1])]
-        if self.halves.robust is not None and layer == 0:
+        if self.problem.loss.pattern is not None and layer == 0:
             return [None]  # one by one they would hold only if all of them did before
         return [np.array([output]) for output in range(shape.n_outputs)]
 

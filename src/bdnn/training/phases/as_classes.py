@@ -58,7 +58,6 @@ class AsClasses(Phase):
         """Let a run of its own keep what is best for the classes, and this one for the loss."""
         inner = _run_of_classes(run, slot)
         inner.given = run.given if inner.problem.architecture == run.problem.architecture else None
-        inner.robust = run.robust
         rng, seen = np.random.default_rng(run.budget.seed), inner.network
 
         def tell(moment: Progress) -> bool:

@@ -105,7 +105,7 @@ class Search:
     @property
     def widens(self) -> bool:
         """Whether later objectives follow, whose moves know no constraints."""
-        return len(self.objective.order) > 1 and self.run.is_free
+        return len(self.objective.order) > 1 and self.run.problem.is_free
 
     def keep(self, network: Network) -> None:
         """Take note of a network that could be returned."""
@@ -333,7 +333,7 @@ class Widen(Phase):
     def applies(self, run: Run[Any]) -> bool:
         """Tell whether anything follows the loss, and there are moves for it."""
         wants = run.validation is not None or self.search.widens or not self.search.is_led_by_loss
-        return wants and self.search.is_compiled and run.is_free
+        return wants and self.search.is_compiled and run.problem.is_free
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
         search, seconds = self.search, slot.remaining

@@ -42,9 +42,8 @@ _ANSWERED = (Termination.OPTIMAL, Termination.GAP_LIMIT)
 _FREED = 0.2
 # Sweeps after which moves from the network of fewer samples have found what they can.
 _ADAPTING_SWEEPS = 300
-# Where the first tangents touch, in standard deviations of the targets and of the weights' range,
-# and networks of a round at which tangents touch too.
-_FIRST_TOUCH, _MOST_TOUCHED = (-1.5, -0.5, 0.5, 1.5), 8
+# Networks of a round at which a relaxation is cut too.
+_MOST_CUT = 8
 
 
 def program_size(problem: Problem[Any]) -> int:
@@ -149,17 +148,12 @@ class Solving:
         return cls(run, model, engine)
 
     @property
-    def has_tangents(self) -> bool:
-        """Whether squares are held by tangents."""
-        return self.run.problem.loss.is_squared and self.model.loss.f is not None
-
-    @property
     def bound_origin(self) -> str:
         """What proves the solver's bounds."""
         origin = f"solver {self.engine.name}"
-        if self.has_tangents:
+        if self.model.loss.is_relaxed:
             origin += " with tangents"
-        if self.run.robust is not None:
+        if self.run.problem.loss.pattern is not None:
             origin += ", for activations that hold within the radius"
         if self.run.problem.constraints:
             origin += ", for networks that keep the constraints"
@@ -204,11 +198,11 @@ class Solving:
         return self.run.loss < before
 
     def run_all(self, slot: Slot, patience: float | None = None) -> str:
-        """Solve from the best network, again while tangents cut; return why that ended."""
+        """Solve from the best network, again while that is cut off; return why that ended."""
         run, nodes = self.run, self.run.budget.nodes
         run.mark(_PHASE)
-        if self.has_tangents:
-            self._first_tangents()
+        if self.model.loss.is_relaxed:
+            self._first_cuts()
         began, gave_up = run.seconds, False
 
         def gives_up() -> bool:
@@ -240,28 +234,24 @@ class Solving:
             if nodes is not None and (nodes := nodes - outcome.nodes) <= 0:
                 return Termination.NODE_LIMIT.value
 
-    def _first_tangents(self) -> None:
-        """Begin with tangents at a few fixed points and at the best network."""
-        loss, price = self.model.loss, self.run.problem.loss.price
-        limit = float(self.model.layers[-1].weights.limit)
-        for touch in _FIRST_TOUCH:
-            residuals = np.broadcast_to(touch / np.sqrt(price), loss.targets.shape)
-            loss.add_tangents(residuals, np.full(loss.a.shape, touch / 1.5 * limit))
+    def _first_cuts(self) -> None:
+        """Begin with cuts at a few fixed points and at the best network."""
+        self.model.loss.cut()
         start = self._start()
         if start is not None:
             self._cut(start)
 
     def _cut(self, x: FloatArray) -> bool:
-        """Add the tangents at a point and at the newest networks; tell whether it is cut off."""
-        if not self.has_tangents:
-            return False
+        """Cut a relaxation at a point and the newest networks; tell whether it lies outside."""
         loss = self.model.loss
+        if not loss.is_relaxed:
+            return False
         below = self.model.program.objective(x)
-        points = [x, *(self.model.lift(network) for network in self._seen[-_MOST_TOUCHED:])]
+        points = [x, *(self.model.lift(network) for network in self._seen[-_MOST_CUT:])]
         self._seen.clear()
         for point in points:
             if point is not None:
-                loss.add_tangents(point[loss.e], point[loss.a])
+                loss.cut(point)
         return bool(loss.true_value(x) > below + 1e-3 * float(self.run.problem.loss.tolerance))
 
     def _start(self) -> FloatArray | None:
@@ -302,8 +292,8 @@ class Solving:
         run, claimed = self.run, outcome.objective
         if outcome.solution is not None:
             self._judge(outcome.solution, claimed, _PHASE)
-            if self.has_tangents:
-                claimed = self.model.loss.true_value(outcome.solution)
+            true_value = self.model.loss.true_value(outcome.solution)
+            claimed = claimed if true_value is None else true_value
         if outcome.termination is not Termination.INFEASIBLE:
             self._improve_bound(outcome.bound)
         elif run.network is None:
@@ -322,14 +312,11 @@ def _build(run: Run[Any], phase: Solve, engine: AbstractSolver | None) -> Any:
     """Write down the program; what grows with further samples goes on from the last one."""
     problem, loss = run.problem, run.problem.loss
     if loss.counts_outputs and not problem.terms:
-        return run.models.build(
-            problem, reductions=phase.reductions, eps=phase.eps, robust=run.robust
-        )
+        return run.models.build(problem, reductions=phase.reductions, eps=phase.eps)
     takes_squares = engine is not None and Feature.QUADRATIC_OBJECTIVE in engine.features
     return NetworkModel.build(
         problem,
         reductions=phase.reductions,
         eps=phase.eps,
-        robust=run.robust,
-        tangents=loss.is_squared and not takes_squares,
+        takes_squares=takes_squares,
     )

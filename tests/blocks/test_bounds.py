@@ -3,8 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bdnn.blocks.bounds import box_bounds, layer_bounds
 from bdnn.mip import NetworkModel, Reductions
-from bdnn.mip.bounds import box_bounds, layer_bounds
 from tests.problems import random_problem
 
 OPTIONS = {"unit": 1.0, "eps": 1e-4}

@@ -31,9 +31,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bdnn.mip.weights import GivenWeights, LayerWeights
+from bdnn.blocks.weights import GivenWeights, LayerWeights
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.program import IndexArray, Program
+
+# Activations that need the row of an active unit, and of an inactive one: (lines, units x levels).
+Needs = tuple[BoolArray, BoolArray]
 
 
 class Sums(NamedTuple):

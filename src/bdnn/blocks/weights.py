@@ -9,12 +9,13 @@ and at fixed distances where the activation gives them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
-from bdnn.mip.bounds import LayerBounds, margin_of
+from bdnn.blocks.bounds import LayerBounds, margin_of
 from bdnn.network.activation import STEP, Activation, BoolArray, FloatArray
 from bdnn.network.architecture import ThresholdKind, WeightSet
 from bdnn.program import IndexArray, Program, interleave
@@ -238,6 +239,17 @@ class GivenWeights:
         """Nothing depends on the solution."""
         del x
         return self.network
+
+
+@dataclass(frozen=True)
+class Given:
+    """What of a network is not to be found."""
+
+    # Weights and thresholds by number from 0, of layers above the first.
+    layers: Mapping[int, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
+    # (n_lines, outputs): what the outputs must be, in place of a loss.
+    outputs: BoolArray | None = None
+    units: IndexArray | None = None  # outputs that are there; by default all
 
 
 def weight_range(weights: WeightSet, *, signed: bool) -> tuple[float, float]:

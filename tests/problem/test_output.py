@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from bdnn.mip import NetworkModel, Reductions
-from bdnn.mip.loss import OutputObjective
+from bdnn.problem.losses.output import OutputBlock
 from bdnn.program import Program
 from tests.problems import random_problem
 
 
 def loss_of(on, off):
-    return OutputObjective(np.array(on, dtype=float), np.array(off, dtype=float))
+    return OutputBlock(np.array(on, dtype=float), np.array(off, dtype=float))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,1 @@
+"""Layers of a network as blocks of a program: what every loss and every term stands on."""
