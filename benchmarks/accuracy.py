@@ -35,6 +35,24 @@ SHAPES = [(50,), (100,), (50, 50), (100, 100), (50, 50, 50), (100, 100, 100)]
 DATA = ["breast-cancer", "credit-default", "iris", "boston-housing", "digits"]
 
 
+def step_function(slope):
+    """A step in torch whose gradient is multiplied by a slope of its sums."""
+    import torch
+
+    class Step(torch.autograd.Function):
+        @staticmethod
+        def forward(context, sums):
+            context.save_for_backward(sums)
+            return (sums >= 0).float()
+
+        @staticmethod
+        def backward(context, gradient):
+            (sums,) = context.saved_tensors
+            return gradient * slope(sums)
+
+    return Step.apply
+
+
 def straight_through(
     X: np.ndarray, y: np.ndarray, Xv: np.ndarray, yv: np.ndarray, shape: tuple[int, ...],
     weights: str, seconds: float, seed: int, epochs: int = 200,
@@ -57,17 +75,7 @@ def straight_through(
         def backward(context, gradient):
             return gradient
 
-    class Step(torch.autograd.Function):
-        @staticmethod
-        def forward(context, sums):
-            context.save_for_backward(sums)
-            return (sums >= 0).float()
-
-        @staticmethod
-        def backward(context, gradient):
-            (sums,) = context.saved_tensors
-            return gradient * (sums.abs() <= 1)
-
+    step = step_function(lambda sums: sums.abs() <= 1)
     widths = (X.shape[1], *shape, len(np.unique(y)))
     latent = [torch.nn.Parameter(torch.empty(b, a).uniform_(-1, 1)) for a, b in pairwise(widths)]
     offsets = [torch.nn.Parameter(torch.zeros(b)) for b in widths[1:]]
@@ -75,7 +83,7 @@ def straight_through(
     def forward(values):
         for k, (W, offset) in enumerate(zip(latent, offsets, strict=True)):
             sums = values @ Quantise.apply(W).T / W.shape[1] ** 0.5 - offset
-            values = Step.apply(sums) if k < len(latent) - 1 else sums * 2
+            values = step(sums) if k < len(latent) - 1 else sums * 2
         return values
 
     def predict(rows):

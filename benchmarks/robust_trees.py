@@ -21,7 +21,7 @@ import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
 import bdnn
-from bdnn.learning.size import stack_bytes
+from bdnn.learning.flash import stack_bytes
 from bdnn.learning.stack import Stack
 
 DATA = Path(__file__).parent / "data" / "robust"

@@ -31,6 +31,7 @@ from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
 import bdnn
+from accuracy import step_function
 from bdnn.datasets import read_table
 from bdnn.datasets.samples import Samples
 from bdnn.experiments import ResultFile
@@ -95,17 +96,7 @@ def straight_through(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, seed: int
         def backward(context, gradient):
             return gradient
 
-    class Step(torch.autograd.Function):
-        @staticmethod
-        def forward(context, sums):
-            context.save_for_backward(sums)
-            return (sums >= 0).float()
-
-        @staticmethod
-        def backward(context, gradient):
-            (sums,) = context.saved_tensors
-            return gradient / (1 + 2 * sums.abs()) ** 2
-
+    step = step_function(lambda sums: 1 / (1 + 2 * sums.abs()) ** 2)
     n_classes = int(y.max()) + 1
     latent = [
         torch.nn.Parameter(torch.randn(b, a) / a**0.5)
@@ -114,7 +105,7 @@ def straight_through(X: np.ndarray, y: np.ndarray, X_test: np.ndarray, seed: int
     norms = torch.nn.ModuleList([torch.nn.BatchNorm1d(100), torch.nn.BatchNorm1d(n_classes)])
 
     def forward(values):
-        hidden = Step.apply(norms[0](values @ Ternary.apply(latent[0]).T))
+        hidden = step(norms[0](values @ Ternary.apply(latent[0]).T))
         return norms[1](hidden @ Ternary.apply(latent[1]).T)
 
     inputs, labels = torch.tensor(X, dtype=torch.float32), torch.tensor(y)

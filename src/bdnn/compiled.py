@@ -21,21 +21,54 @@ from typing import Any, TypeVar
 from numba import njit
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserWideCacheLocator
 from numba.core.dispatcher import Dispatcher
+from numba.types import unliteral
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
-def compiled(function: Function, *, fastmath: bool = False) -> Function:
+def compiled(function: Function, *, fastmath: bool = False, is_part: bool = False) -> Function:
     """Compile for the machine at hand, keep the result on disk, and let other threads run.
 
-    With ``fastmath`` sums are added in any order.
+    With ``fastmath`` sums are added in any order. A part is for other compiled functions alone.
     """
-    result: Any = njit(nogil=True, no_cfunc_wrapper=True, fastmath=fastmath)(function)
+    result: Any = njit(
+        nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=is_part, fastmath=fastmath
+    )(function)
+    if result is function:  # NUMBA_DISABLE_JIT
+        return function
+    result.get_call_template = _without_literals(result.get_call_template)
     # Nothing can be written anywhere: every process compiles for itself.
     with suppress(RuntimeError):
         result._cache = _Cache(function)
     done: Function = result
     return done
+
+
+def part(function: Function) -> Function:
+    """Compile a function that only compiled ones call.
+
+    Without the code that takes Python's objects apart, which large tuples of arrays have much of,
+    it is there a quarter sooner. Python must not find it then.
+    """
+    result: Any = compiled(function, is_part=True)
+
+    def refuse(*_args: object, **_kws: object) -> None:
+        raise TypeError(f"{function.__name__} can be called by compiled functions alone")
+
+    result._insert = lambda *_: None
+    result._compile_for_args = refuse
+    done: Function = result
+    return done
+
+
+def _without_literals(get_call_template: Callable[..., object]) -> Callable[..., object]:
+    """Compile nothing anew for a number that stands in the code of the caller."""
+
+    def of_types(args: tuple[Any, ...], kws: dict[str, Any]) -> object:
+        plain = {key: unliteral(value) for key, value in kws.items()}
+        return get_call_template(tuple(map(unliteral, args)), plain)
+
+    return of_types
 
 
 class _TemporaryLocator(UserWideCacheLocator):  # type: ignore[misc]

@@ -1,5 +1,6 @@
 import pytest
 
+from bdnn.evaluation.figures import share_error
 from tests.cli.runner import SMALL, assert_refused, run, run_apart, run_json, write
 
 
@@ -10,10 +11,13 @@ def test_perfect_model(model, small_csv):
     assert told["loss"] == 0
     n_yes = SMALL.count("yes")
     assert told["confusion"] == [[16 - n_yes, 0], [0, n_yes]]
+    error = share_error(n_yes, n_yes)
     assert told["classes"][1] == {
-        "class": "yes",
+        "label": "yes",
         "precision": 1.0,
+        "precision_error": error,
         "recall": 1.0,
+        "recall_error": error,
         "f1": 1.0,
         "rows": n_yes,
     }
@@ -52,3 +56,14 @@ def test_bad_tables(model, tmp_path):
     assert_refused(run("evaluate", model, data), "label 'maybe' is no class of the model")
     data = write(tmp_path / "t.csv", "a,b\n0,1\n")
     assert_refused(run("evaluate", model, data), "has no column 'kind'")
+
+
+def test_rows_that_were_trained_on_are_told_from_others(model, small_csv, tmp_path):
+    assert "all of these rows were trained on" in run("evaluate", model, small_csv).stdout
+    data = write(tmp_path / "t.csv", "a,b,kind\n0,1,no\n3,4,yes\n9,9,no\n")
+    told = run_json("evaluate", model, data)
+    assert told["trained_on"]["rows"] == 2
+    assert told["trained_on"]["accuracy"] == 1
+    assert told["others"]["confusion"] == [[0, 1], [0, 0]]
+    done = run("evaluate", model, data)
+    assert "1 rows that were not trained on:\naccuracy  0 %" in done.stdout

@@ -13,7 +13,10 @@ def test_csv_to_model(small_csv, tmp_path):
     out = tmp_path / "model.json"
     done = run("train", small_csv, "--target", "kind", *FAST, "--test-size", 0, "--out", out)
     assert done.returncode == 0, done.stderr
-    told = dict(line.split("  ", 1) for line in done.stdout.splitlines())
+    lines = done.stdout.splitlines()
+    assert lines[-2].startswith("next: no mistake on the training rows: --smallest")
+    assert lines[-1].startswith("next: nothing is known of new rows: --test-size")
+    told = dict(line.split("  ", 1) for line in lines[:-2])
     assert list(told) == [
         *("network", "status", "loss", "bound", "gap", "method", "time"),
         *("train accuracy", "test accuracy", "size", "saved"),

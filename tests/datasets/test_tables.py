@@ -39,6 +39,7 @@ def test_numbers_with_header(read):
         b"1;2;0\r3;4;1\r",
         b"1;2;0\n3;4;1",
         b"\n1;2;0\n\n3;4;1\n\n",
+        b"# of a sensor, 2024\n#\n1;2;0\n3;4;1\n",
         b'"1";"2";"0"\n"3";"4";"1"\n',
         b" 1 ; 2; 0\n3;4 ;1 \n",
         gzip.compress(b"1;2;0\n3;4;1\n", mtime=0),
@@ -48,6 +49,14 @@ def test_writings_of_the_same_numbers(read, content):
     table = read(content)
     assert table.numbers.tolist() == [[1, 2, 0], [3, 4, 1]]
     assert table.names == ("x1", "x2", "x3")
+
+
+def test_names_and_colours_are_no_comments(read):
+    assert read("# a,b\n1,2\n3,4\n").names == ("# a", "b")
+    assert read("# of a sensor\n# a,b\n1,2\n3,4\n").names == ("# a", "b")
+    colours = read("#ff0000,2\n#00ff00,4\n" * 80)
+    assert colours.n_rows == 160
+    assert colours.texts(0)[1] == "#00ff00"
 
 
 def test_texts_and_gaps(read):

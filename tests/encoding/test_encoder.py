@@ -45,7 +45,7 @@ def test_columns_by_place(target):
     features = [[2, 0], [4, 1], [6, 0]] if target == 1 else [[1, 2], [3, 4], [5, 6]]
     with_target, notes = read_codes(encoder, table("1,2,0\n3,4,1\n5,6,0\n"), target - 1)
     assert with_target.tolist() == features
-    assert notes == [f"ignored column {target}, the place of the target"]
+    assert notes == [f"column {target} is left out, as the place of the target in training"]
     codes, notes = read_codes(encoder, table("7,8\n9,0\n"))
     assert codes.tolist() == [[7, 8], [9, 0]]
     assert notes == []

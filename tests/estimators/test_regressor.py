@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -239,8 +240,8 @@ def test_rules_give_the_same_numbers():
     text = model.rules()
     last = text.splitlines()[-1]
     assert last.startswith("value = ")
-    formula = last.removeprefix("value = ").replace(" h1", " * h1")
-    values = {round(eval(formula, {"h1": on}), 3) for on in (0, 1)}
+    formula = re.sub(r" \[.*\]", " * on", last.removeprefix("value = "))
+    values = {round(eval(formula, {"on": on}), 3) for on in (0, 1)}
     assert values == set(np.round(np.unique(model.predict(X)), 3).tolist())
 
 

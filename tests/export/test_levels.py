@@ -135,5 +135,6 @@ def test_c_refuses_continuous_weights_above_by_name():
 
 def test_rules_name_every_value():
     trained = make_model(np.random.default_rng(0), activation="ternary", hidden=(1,))
-    low, high = trained.network.thresholds[0][0]
+    shift = trained.network.weights[0][0] @ (trained.encoder.shift * trained.encoder.factor)
+    low, high = trained.network.thresholds[0][0] + shift
     assert f"h1 = -1 below, 0 from {low:.10g}, 1 from {high:.10g}, of " in to_rules(trained)

@@ -5,16 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.neighbors import NearestCentroid
 
 from bdnn.clock import Slot, Ticks
 from bdnn.encoding import Column, Inputs
 from bdnn.learning.comparison import Trial, blend, compare, mistakes, ranked
+from bdnn.learning.flash import stack_bytes
 from bdnn.learning.gradients import Gradients
-from bdnn.learning.learn import learn
+from bdnn.learning.learn import learn, tail_cuts
 from bdnn.learning.linear import Logistic, Prior
-from bdnn.learning.size import stack_bytes
 from bdnn.learning.stack import Stack
-from bdnn.learning.tails import tail_cuts
 from bdnn.learning.teaching import opinion, taught, unseen_opinion
 from bdnn.learning.trees import Trees
 from tests.learning.lessons import make_lesson
@@ -84,7 +84,8 @@ def test_few_rows_do_not_collapse(n_rows: int) -> None:
     X, y = digits.data, digits.target
     learned = learn(X[rows], columns, y[rows], 10, slot=Slot.of(3), seed=0)
     right = (learned.network.predict(learned.encoder.transform(X[500:])) == y[500:]).mean()
-    assert right > {2: 0.4, 5: 0.55, 10: 0.6}[n_rows]
+    plain = NearestCentroid().fit(X[rows], y[rows]).score(X[500:], y[500:])
+    assert right > plain - 0.08
 
 
 @pytest.mark.parametrize("labels", [[0, 0, 0, 0, 0, 1], [0, 1], [0, 0, 1, 2]])

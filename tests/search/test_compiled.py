@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import bdnn
+from bdnn.compiled import compiled, part
 from tests.cli.runner import SMALL, command, write
 from tests.grids import long
 
@@ -98,6 +99,21 @@ def test_broken_files_are_compiled_anew(home, damages):
             file.write_bytes(whole[: len(whole) // 2] if content is HALF else content)
         assert run(home)[:2] == (40, 0), (ending, content)
     assert run(home)[:2] == (40, 1)
+
+
+def test_a_part_is_compiled_once_and_refused_to_python():
+    @part
+    def added(x, y):
+        return x + y
+
+    @compiled
+    def sums(x):
+        return added(x, 1) + added(x, 2) + added(x, x)
+
+    assert sums(3) == 15
+    assert len(added.signatures) == 1
+    with pytest.raises(TypeError, match="added can be called by compiled functions alone"):
+        added(1, 2)
 
 
 def test_a_full_disk_keeps_nothing(home):

@@ -80,8 +80,8 @@ def test_moves_keep_the_state_and_never_raise_the_cost(case, seed):
     for move in (
         lambda: state.improve(units, rng, 2, 2),
         lambda: state.try_zero(weights, 1e-9),
-        lambda: state.anneal_hidden(units[: int(state.arrays.unit_at[-2])], 0.0, rng),
-        lambda: state.anneal_outputs(0.0, rng),
+        lambda: state.anneal(units[: int(state.arrays.unit_at[-2])], 0.0, rng),
+        lambda: state.anneal(state.arrays.unit_at[-2:-1], 0.0, rng),
     ):
         before = state.cost
         move()

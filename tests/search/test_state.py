@@ -84,9 +84,9 @@ def test_annealing_keeps_the_state_true(case, seed, temperature):
         np.random.default_rng(seed),
     )
     before = state.cost
-    state.anneal_outputs(temperature, rng)
+    state.anneal(state.arrays.unit_at[-2:-1], temperature, rng)
     assert_consistent(state)
-    state.anneal_hidden(np.arange(state.arrays.unit_at[-2]), temperature, rng)
+    state.anneal(np.arange(state.arrays.unit_at[-2]), temperature, rng)
     assert_consistent(state)
     if temperature == 0.0:
         assert state.cost <= before * (1 + 1e-8) + 1e-6
@@ -173,8 +173,8 @@ def test_moves_keep_their_limits(case, seed):
     for move in (
         lambda: state.improve(units, rng, 2, 3),
         lambda: [state.redraw(k, unit, rng) for unit, k in enumerate(layer_of)],
-        lambda: state.anneal_hidden(units[: s.unit_at[-2]], 1.0, rng),
-        lambda: state.anneal_outputs(1.0, rng),
+        lambda: state.anneal(units[: s.unit_at[-2]], 1.0, rng),
+        lambda: state.anneal(s.unit_at[-2:-1], 1.0, rng),
         lambda: state.try_zero(np.flatnonzero(has_zero), 1e9),
         lambda: state.improve(units, rng, 2, 3),
     ):

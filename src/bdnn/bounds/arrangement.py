@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from bdnn.background import BackgroundLoad
 from bdnn.clock import Slot
-from bdnn.compiled import compiled
+from bdnn.compiled import compiled, part
 from bdnn.network.activation import BoolArray, FloatArray
 
 Indices = NDArray[np.int64]
@@ -294,7 +294,7 @@ def _sweep_planes(rows: Indices, gains: Indices, tried: Indices, floor: int) -> 
     return floor, found
 
 
-@compiled
+@part
 def _is_before(key: FloatArray, a: Indices, b: Indices, k: int, i: int) -> bool:
     """Whether one quotient is smaller than another; not that of ``a = 0``."""
     if key[k] != key[i]:

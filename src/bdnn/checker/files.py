@@ -22,6 +22,8 @@ from typing import Any, BinaryIO, TextIO
 from bdnn import limits
 
 # Integers of so few digits are finite doubles.
+# Lines of a file that are taken for comments.
+_MOST_COMMENTS = 100
 _SHORT = 300
 _GZIP = b"\x1f\x8b"
 # What a character stands for takes at most so many bytes once it is parsed: a number with its place
@@ -98,7 +100,9 @@ class _Unpacked(io.RawIOBase):
 def read_rows(stream: TextIO, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Yield the number of lines read so far and the cells of every row that is not blank.
 
-    A ``csv.Error`` ends it where a row or a cell is too long, before memory is filled with it.
+    First lines that begin with ``#`` are comments, unless they have as many cells as the row after
+    them: names of columns and colours begin so too. A ``csv.Error`` ends it where a row or a cell
+    is too long, before memory is filled with it.
     """
     length = 0
 
@@ -111,10 +115,18 @@ def read_rows(stream: TextIO, delimiter: str) -> Iterator[tuple[int, list[str]]]
             yield line
 
     reader = csv.reader(lines(), delimiter=delimiter)
+    comments: list[tuple[int, list[str]]] | None = []
     for row in reader:
         length = 0
         if len(row) > 1 or (row and row[0].strip()):
+            is_comment = row[0].lstrip().startswith("#")
+            if comments is not None and is_comment and len(comments) < _MOST_COMMENTS:
+                comments.append((reader.line_num, row))
+                continue
+            yield from (each for each in comments or () if len(each[1]) == len(row))
+            comments = None
             yield reader.line_num, row
+    yield from comments or ()
 
 
 def parse_json(data: bytes) -> Any:

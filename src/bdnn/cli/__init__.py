@@ -15,6 +15,7 @@ import typer
 
 from bdnn.cli.commands.check import check
 from bdnn.cli.commands.curve import curve
+from bdnn.cli.commands.explain import explain
 from bdnn.cli.commands.export import export
 from bdnn.cli.commands.info import datasets, info, solvers
 from bdnn.cli.commands.plot import plot
@@ -76,6 +77,7 @@ for _command, _example in (
     (predict, "bdnn predict model.json new.csv --out predictions.csv"),
     (evaluate, "bdnn evaluate model.json test.csv --target class"),
     (info, "bdnn info model.json"),
+    (explain, "bdnn explain model.json test.csv --row 3"),
     (certify, "bdnn certify model.json test.csv --radius 0.1 --norm linf --exact"),
     (attack, "bdnn attack model.json test.csv --radius 0.1 --method random-sign"),
     (check, "bdnn check model.json breast-cancer"),

@@ -7,24 +7,30 @@ import secrets
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from bdnn import BDNNClassifier, BDNNRegressor, smallest_network
-from bdnn.cli.commands.predict import errors_of
+from bdnn.cli.options.data import Judging
 from bdnn.cli.options.learning import Learning, Limits
 from bdnn.cli.output import ModelOutput, number, percent
 from bdnn.cli.progress import ProgressDisplay, undisturbed
 from bdnn.datasets import Samples
 from bdnn.errors import ModelError
+from bdnn.evaluation.assessment import Assessment, assess, by_shares
+from bdnn.evaluation.doubts import Doubt, find_doubts
+from bdnn.evaluation.figures import NumberFigures
+from bdnn.evaluation.leaks import find_leaks
+from bdnn.evaluation.next_steps import suggest
 from bdnn.model_file.data import format_rows
 from bdnn.network.activation import FloatArray
 from bdnn.training.result import Progress
@@ -64,12 +70,20 @@ class Task:
         return cls(kind, parameters, (learning.max_error or 0.0) if learning.smallest else None)
 
     def fit(
-        self, samples: Samples, rows: Parts, data: str, limits: Limits, output: ModelOutput
+        self,
+        samples: Samples,
+        rows: Parts,
+        data: str,
+        limits: Limits,
+        judging: Judging,
+        output: ModelOutput,
     ) -> tuple[dict[str, Any], str | None]:
-        """Train with a display of the progress, and save the model before anything else.
+        """Train with a display of the progress, save the model, and judge it.
 
         Returns what is known of the model, and what kept it from being saved where it was wanted.
         """
+        is_number = self.kind is BDNNRegressor
+        parts = judging.parts(samples, rows, seed=limits.seed, regression=is_number)
         chosen, _ = rows
         display = None if output.quiet else ProgressDisplay(describe, limits.seconds)
         X, y = samples.X[chosen], samples.y[chosen]
@@ -82,13 +96,103 @@ class Task:
                     model, output.out, {"extra": extra, "proof": not output.no_proof}
                 )
         output.tell(messages)
+        place = None if path is None else str(path)
+        found, next_steps = self._judged(
+            model, samples, chosen, parts, limits, judging, output, place
+        )
+        if path is not None and found is not None:
+            extra["assessment"] = found.to_dict()
+            with undisturbed(), suppress(OSError):  # the model is there, as it was trained
+                model.save(path, extra=extra, proof=not output.no_proof)
         summary = {
             **_summarise(model, samples, rows),
             **facts,
-            "out": None if path is None else str(path),
+            "assessment": found and found.to_dict(),
+            "next": list(next_steps),
+            "out": place,
             "notes": [*samples.notes, *messages],
         }
         return summary, problem
+
+    def _judged(
+        self,
+        model: Estimator,
+        samples: Samples,
+        chosen: NDArray[np.intp],
+        parts: Sequence[Parts],
+        limits: Limits,
+        judging: Judging,
+        output: ModelOutput,
+        saved: str | None,
+    ) -> tuple[Assessment | None, tuple[str, ...]]:
+        """What is known of rows that were not trained on, and what to do next."""
+        found: Assessment | None = None
+        doubts: list[Doubt] = []
+        try:
+            if model.result_.status != "interrupted":
+                found = self._assessed(model, samples, chosen, parts, limits, judging, output)
+        except KeyboardInterrupt:
+            output.tell(["judging was interrupted; the network is as it was trained"])
+        if found is not None:
+            labels = None
+            if isinstance(model, BDNNClassifier):
+                labels = np.unique(samples.y, return_inverse=True)[1].ravel()
+            leaks = find_leaks(samples.X, samples.encoder.columns, labels)
+            doubts = find_doubts(found, leaks, samples.X, parts)
+        next_steps = suggest(
+            model.result_,
+            found,
+            doubts,
+            hidden=model.network_.architecture.hidden,
+            settings=self.parameters,
+            saved=saved,
+        )
+        if found is not None:
+            warned = tuple(doubt.text for doubt in doubts)
+            found = replace(found, warnings=warned, suggestions=next_steps)
+        return found, next_steps
+
+    def _assessed(
+        self,
+        model: Estimator,
+        samples: Samples,
+        chosen: NDArray[np.intp],
+        parts: Sequence[Parts],
+        limits: Limits,
+        judging: Judging,
+        output: ModelOutput,
+    ) -> Assessment | None:
+        """Judge the model by its test rows; or the way it was trained, by folds."""
+        X, y = samples.X, samples.y
+        known = model.result_.held_out
+        if not parts:
+            if known is None or not len(known.rows) or known.is_worst_case:
+                return None
+            labels = model.classes_.tolist()
+            truth = np.searchsorted(model.classes_, y[chosen][known.rows])
+            return by_shares(truth, known.share.astype(float), labels)
+        models = [model.model_]
+        if judging.cv is not None:
+            models = []
+            for k, (trained, _) in enumerate(parts, start=1):
+                output.tell([f"cross-validation, part {k} of {len(parts)}"])
+                with _convergence_warnings():
+                    fold, _ = self._train(
+                        X[trained], y[trained], encoder=samples.encoder, callback=None
+                    )
+                if fold.result_.status == "interrupted":
+                    raise KeyboardInterrupt
+                models.append(fold.model_)
+        return assess(
+            models,
+            parts,
+            X,
+            y,
+            is_compared=not judging.no_baselines,
+            class_weight=self.parameters.get("class_weight"),
+            seed=limits.seed,
+            n_jobs=effective_n_jobs(limits.jobs),
+        )
 
     def _train(
         self, X: FloatArray, y: NDArray[np.generic], **options: Any
@@ -166,7 +270,7 @@ def _summarise(model: Estimator, samples: Samples, rows: Parts) -> dict[str, Any
             return None
         predicted, y = model.model_.predict(samples.X[rows]), samples.y[rows]
         if classes is None:
-            return errors_of(y, predicted[:, 0])["r2"]
+            return NumberFigures.of(y.astype(float), predicted[:, 0].astype(float)).r2
         return float((predicted == y).mean())
 
     return {

@@ -96,6 +96,12 @@ def percent(share: float | None) -> str:
     return f"{100 * share:.2f} %".replace(".00 %", " %")
 
 
+def gap_text(gap: float, bound: float) -> str:
+    """Write a gap; one of 100 % needs a word."""
+    explained = " (the bound is 0, so nothing is ruled out yet)" if gap == 1 and not bound else ""
+    return percent(gap) + explained
+
+
 @dataclass(frozen=True)
 class Answer:
     """What goes to standard output, and what to standard error."""

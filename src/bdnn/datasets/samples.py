@@ -112,7 +112,8 @@ def read_labels(table: Table, target: int, *, as_text: bool | None = None) -> ND
         value = table.texts(target)[int(np.argmax(odd))]
         raise DataError(
             f"the target column {name!r} of {table.source} holds {value!r} in {list_rows(odd)}, "
-            "which is no class: choose a column of texts or whole numbers as target."
+            "which is no class: choose a column of texts or whole numbers as target, or predict "
+            "the number with --regression."
         )
     return numbers.astype(np.int64)
 

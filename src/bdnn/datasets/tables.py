@@ -36,7 +36,8 @@ def read_table(path: str | os.PathLike[str], *, header: bool | None = None) -> T
     """Read a CSV file, also a gzipped one.
 
     Separator (``,``, ``;`` or tab) and header are found out; fields may be quoted; a byte order
-    mark and any line ends are fine. Cells that are empty or say NA, NaN or ? are missing.
+    mark, any line ends and comments (lines that begin with # before the first row) are fine. Cells
+    that are empty or say NA, NaN or ? are missing.
 
     Parameters
     ----------
@@ -195,7 +196,7 @@ def find_layout(data: bytes, source: str, header: bool | None = None) -> Layout:
     if header is None:
         header = _has_header(cells)
     if not header:
-        return Layout(delimiter, _position_names(len(cells[0])), False, 0)
+        return Layout(delimiter, _position_names(len(cells[0])), False, rows[0][0] - 1)
     if len(cells) == 1:
         raise DataError(f"{source} has a header but no rows of data: give a file with rows.")
     return Layout(delimiter, _header_names(cells[0], source), True, rows[0][0])

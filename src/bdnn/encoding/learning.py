@@ -1,6 +1,4 @@
-"""What stands in for missing values, and bits, learned from training rows.
-
-Where a column of numbers is cut: few places ``c`` for bits ``x >= c``.
+"""What stands in for missing values, and bits with few cuts ``x >= c``, learned from training rows.
 
 A cut lies in a gap between neighbouring values of the training rows. All places of a gap tell these
 rows apart alike, so that a short decimal in its middle is taken: it is readable, and no reader of

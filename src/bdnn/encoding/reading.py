@@ -78,7 +78,7 @@ def _match(encoder: Encoder, table: Table, target: int | None) -> tuple[list[int
     notes = []
     if table.n_columns == len(wanted) + 1 and target is not None:
         places.remove(target)
-        notes.append(f"ignored column {target + 1}, the place of the target")
+        notes.append(f"column {target + 1} is left out, as the place of the target in training")
     elif not (encoder.header or table.header) and set(wanted) <= set(table.names):
         places = [table.names.index(name) for name in wanted]  # which tell the places
     elif table.n_columns != len(wanted):

@@ -276,6 +276,10 @@ def _warn_if_stopped(result: TrainingResult) -> None:
     """Warn of a run that a limit ended, where the user called ``fit``: four calls up."""
     if result.status in _LIMITS:
         remedy = "run longer" if result.status != "interrupted" else "let it finish"
+        if result.bound == 0 < result.minimised:
+            remedy = (
+                f"a bound of 0 rules nothing out; take a narrower network (hidden), or {remedy},"
+            )
         warnings.warn(
             f"training was ended ({result.status}) after {result.seconds:.1f} s with loss "
             f"{result.minimised:g} and bound {result.bound:g}: {remedy} for a better network or "

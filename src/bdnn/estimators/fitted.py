@@ -16,13 +16,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from bdnn import limits
 from bdnn.encoding import Encoder, Inputs
+from bdnn.errors import DataError
 from bdnn.estimators.problems import Robust
 from bdnn.estimators.tables import known_codes
+from bdnn.evaluation.explanation import Explanation, explain
+from bdnn.evaluation.importance import Importance, importances
 from bdnn.export.c import CExport, export_c
 from bdnn.export.onnx import to_onnx
 from bdnn.export.rules import to_rules
 from bdnn.model import Model
 from bdnn.model_file import ModelRecord, write_model
+from bdnn.model_file.seen import SeenRows
 from bdnn.network.activation import Activation, FloatArray
 from bdnn.network.architecture import WeightSet
 from bdnn.network.network import Network
@@ -185,10 +189,43 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "model_")
         return self.model_.predictor
 
-    def rules(self) -> str:
-        """The network as text, one rule per unit; see :func:`bdnn.export.rules.to_rules`."""
+    def rules(self, form: str = "text") -> str:
+        """The network in words of the raw columns; see :func:`bdnn.export.rules.to_rules`."""
         check_is_fitted(self, "model_")
-        return to_rules(self.model_)
+        return to_rules(self.model_, form)
+
+    def explain(self, row: ArrayLike, *, time_limit: float = 10.0) -> Explanation:
+        """Tell why a row got its class, and the smallest change of raw values that changes it.
+
+        Parameters
+        ----------
+        row : array of shape (n_features,), or a table of one row
+        time_limit : float, default 10
+            Seconds; what is not settled by then is told as found, not as proven.
+
+        Returns
+        -------
+        Explanation
+            See :class:`bdnn.evaluation.explanation.Explanation`; printed it is a text.
+        """
+        single: Any = [row] if np.ndim(row) == 1 else row
+        codes = self._values(single)
+        if len(codes) != 1:
+            raise DataError(f"explain takes one row, got {len(codes)}: give one of them.")
+        data = self._certificate.get("data")
+        return explain(self.model_, codes[0], data=data, time_limit=time_limit)
+
+    def importances(self, X: ArrayLike, y: ArrayLike | None = None) -> list[Importance]:
+        """Columns by how often another value of theirs changes the answer, the first the most.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            Best rows that were not trained on.
+        y : array of shape (n_samples,), optional
+            Labels, for the accuracy that is lost.
+        """
+        return importances(self.model_, self._values(X), y)
 
     def to_c(self, **options: Any) -> CExport:
         """The model as a C99 header; options as for :func:`bdnn.export.c.export_c`."""
@@ -232,6 +269,8 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         if self._columns_in != self.encoder_.names:
             settings["columns_in"] = list(self._columns_in)
         certificate = dict(self._certificate)
+        if self._memory is not None:
+            certificate["seen"] = SeenRows.of(self._memory.samples.values).to_dict()
         if certificate or promises:
             kept = certificate.get("promises", ())
             certificate["promises"] = [*kept, *(dict(promise) for promise in promises)]

@@ -119,8 +119,8 @@ def _numbers(estimator: Any, X: Any, *, reset: bool) -> FloatArray:
         if is_bad.any():
             row, column = np.argwhere(is_bad)[0]
             raise DataError(
-                f"X must hold finite numbers of ordinary size, got {what} in row {row}, column "
-                f"{column}: remove, fill or rescale it."
+                f"X must hold finite numbers of ordinary size, got {what} in row {row + 1}, "
+                f"column {column + 1}: remove, fill or rescale it."
             )
     return np.asarray(values)
 

@@ -22,6 +22,7 @@ def candidates(
     *,
     ternary: bool = False,
     most_inputs: int | None = None,
+    only_linear: bool = False,
 ) -> dict[str, Candidate]:
     """Ways to learn a table by name; those of a shape, or of few inputs, if that is given."""
     linear: dict[str, Candidate] = {
@@ -59,6 +60,8 @@ def candidates(
             "scorecard": Scorecard("numbers", most_inputs, points),
             "scorecard on cuts": Scorecard("bits", most_inputs, points),
         }
+    elif only_linear and hidden is None and not ternary:
+        found = {name: linear[name] for name in linear if name not in ("prior", "stumps")}
     elif not ternary:
         found = {**(linear if not hidden else {}), **(trees if hidden is None else {}), **found}
     missing = _missing(table)

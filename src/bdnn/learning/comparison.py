@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from bdnn.clock import Slot
+from bdnn.learning.flash import stack_bytes
 from bdnn.learning.folds import IntArray
-from bdnn.learning.size import stack_bytes
 from bdnn.learning.stack import Array, Candidate, Lesson, Stack
 from bdnn.network.activation import BoolArray
 

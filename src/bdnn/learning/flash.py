@@ -1,7 +1,12 @@
-"""Bytes of flash that a network takes on a device: tables, encoder and code of its C export."""
+"""Bytes that a network takes on a device: by a formula, and by tables and code of its C export.
+
+The formula counts a network and the cuts it looks at, about; it costs nothing, so that candidates
+are compared by it.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,11 +16,14 @@ import numpy as np
 
 from bdnn.encoding import Encoder
 from bdnn.export.c import export_c
-from bdnn.learning.stack import Stack
+from bdnn.learning.stack import Array, Stack
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray
 from bdnn.network.network import Network
 
+# Bytes of a cut, a number, a threshold, and a threshold of sums of numbers.
+_CUT, _NUMBER, _THRESHOLD = 2, 4, 1
+_NUMBER_THRESHOLD = 4
 # Bits of a factor; numbers of a few dozen levels need no more.
 _FACTOR_BITS = 8
 
@@ -73,3 +81,36 @@ def _odd(values: FloatArray, grain: FloatArray) -> FloatArray:
     """Nearest odd multiples of a grain, where doubles hold these."""
     places = values / (2.0 * grain)
     return np.where(np.abs(places) < 2.0**50, (2.0 * np.floor(places) + 1.0) * grain, values)
+
+
+def stack_bytes(stack: Stack) -> int:
+    """Bytes of the layers, each dense or as lists, whichever is less, and of the inputs seen."""
+    total = 0
+    for k, (W, t) in enumerate(zip(stack.weights, stack.thresholds, strict=True)):
+        on_numbers = k == 0 and stack.reads != "bits"
+        total += _layer_bytes(W) + len(t) * (_NUMBER_THRESHOLD if on_numbers else _THRESHOLD)
+    first = np.abs(stack.weights[0]).sum(axis=0) > 0
+    n_first = int(np.count_nonzero(first))
+    if stack.reads == "bits":
+        return total + _CUT * n_first
+    skipped = stack.weights[1][:, len(stack.weights[0]) :] if stack.reads == "mix" else None
+    n_bits = 0 if skipped is None else int(np.count_nonzero(np.abs(skipped).sum(axis=0)))
+    return total + _NUMBER * n_first + _CUT * n_bits
+
+
+def least_bytes(stack: Stack) -> float:
+    """Bytes below which nothing that computes the network falls: a bit of every weight."""
+    return sum(np.count_nonzero(W) for W in stack.weights) / 8
+
+
+def _layer_bytes(W: Array) -> int:
+    """Bytes of weights: all of them in so many bits, or the places of those that are not 0."""
+    largest = float(np.abs(W).max(initial=0.0))
+    if not W.size or largest == 0.0:
+        return 0
+    bits = 2 if largest <= 1 else math.ceil(math.log2(2 * largest + 1))
+    seen = W[:, np.abs(W).sum(axis=0) > 0]
+    place = 1 if seen.shape[1] < 128 or (largest > 1 and seen.shape[1] <= 256) else 2
+    one = place + (0 if largest <= 1 else math.ceil(bits / 8))
+    lists = len(W) + one * int(np.count_nonzero(W))
+    return min(math.ceil(seen.size * bits / 8), lists)

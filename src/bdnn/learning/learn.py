@@ -16,10 +16,8 @@ from bdnn.learning.candidates import WIDER
 from bdnn.learning.course import FEWEST_ROWS, MOST_ROWS, Course, drawn
 from bdnn.learning.flash import FlashSize, seen_network, with_short_scale
 from bdnn.learning.folds import IntArray, same_rows
-from bdnn.learning.gradients import load
 from bdnn.learning.held_out import HeldOut
 from bdnn.learning.stack import Lesson, Table
-from bdnn.learning.tails import tail_cuts
 from bdnn.model_file.data import describe_ranges
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import WeightSet
@@ -139,8 +137,6 @@ def learn(
     lesson = Lesson(table, labels, weight.astype(np.float32), n_classes, around=around)
     together = same_rows(codes) if groups is None else groups[rows]
     with threadpool_limits(1):
-        if not around:
-            load()
         flash = FlashSize(encoder, ranges)
         shape = hidden, ternary, most_inputs, max_bytes
         course = Course(lesson, together, encoder.column_of, rng, slot, *shape, flash)
@@ -162,3 +158,24 @@ def _finely(inputs: Inputs, codes: FloatArray) -> Inputs:
     n_rows, n_columns = codes.shape
     bits = min(inputs.max_bits, _MOST_CELLS // max(1, n_rows))
     return replace(inputs, cuts=max(inputs.cuts, min(_MOST_CUTS, bits // n_columns)))
+
+
+def tail_cuts(codes: FloatArray, cuts: int) -> dict[int, FloatArray]:
+    """Further cuts of columns where one value is so frequent that quantiles fall on it.
+
+    They are quantiles of the other values, as many as were lost.
+
+    A value that more rows have than lie between two cuts takes the cuts of other rows: of a
+    column that is mostly 0 hardly anything would be told apart but 0.
+    """
+    found = {}
+    for j, column in enumerate(codes.T):
+        values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
+        share = counts / max(1, counts.sum()) * (cuts + 1)
+        is_frequent = share > 1.0
+        lost = int(share[is_frequent].sum()) - int(is_frequent.sum())
+        if len(values) > cuts + 1 and lost > 0:
+            others = np.repeat(values[~is_frequent], counts[~is_frequent])
+            levels = np.linspace(0.0, 1.0, lost + 2)[1:-1]
+            found[j] = np.unique(np.quantile(others, levels, method="nearest"))
+    return found

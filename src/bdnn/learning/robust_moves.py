@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from bdnn.clock import Slot
-from bdnn.compiled import compiled
+from bdnn.compiled import compiled, part
 from bdnn.learning.around import Bins, FewBins, IntArray
 from bdnn.learning.stack import Lesson
 from bdnn.network.activation import FloatArray
@@ -60,7 +60,7 @@ def improved(
     return np.column_stack((base, weights))
 
 
-@compiled
+@part
 def least_part(votes: FloatArray, own: int, other: int, low: int, high: int) -> float:
     """Least lead of a class over another one among neighbouring bins."""
     least: float = votes[own, low] - votes[other, low]
@@ -146,7 +146,7 @@ def try_moves(
                             votes[k, b] -= move
 
 
-@compiled
+@part
 def _shift(
     votes: FloatArray,
     k: int,

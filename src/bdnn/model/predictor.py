@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bdnn.encoding.bins import make_bins
 from bdnn.encoding.encoder import Encoder
 from bdnn.encoding.frames import object_table
 from bdnn.encoding.reading import note_gaps, read_codes
@@ -129,8 +130,8 @@ class Predictor:
         note_gaps(self._encoder, rows)
         row, column = np.argwhere(~(np.abs(rows) <= LARGEST_INPUT) & ~np.isnan(rows))[0]
         raise DataError(
-            f"X must hold finite numbers of ordinary size, got {rows[row, column]} in row {row}, "
-            f"column {column}: remove, fill or rescale it."
+            f"X must hold finite numbers of ordinary size, got {rows[row, column]} in row "
+            f"{row + 1}, column {column + 1}: remove, fill or rescale it."
         )
 
 
@@ -165,20 +166,14 @@ def _bins(encoder: Encoder, network: Network) -> _Bins:
     groups, cuts, tables = [], [np.empty(0)], [np.empty((0, len(W)))]
     for part in parts:
         column = columns[part[0]]
-        own = encoder.columns[column]
-        places: set[float] = set()
-        for bit in (encoder.bits[i] for i in part):
-            if isinstance(bit.value, str):
-                code = own.values.index(bit.value)
-                places |= {code, code + 1.0}
-            elif bit.kind == "ge":
-                places.add(float(bit.value or 0.0))
-        groups.append((column, sum(map(len, cuts)), len(places), sum(map(len, tables))))
-        cuts.append(np.array(sorted(places)))
-        # A code in every bin, and what an encoder of the column alone makes of it.
-        codes = np.array([-LARGEST_INPUT, *sorted(places), np.nan])[:, None]
         bits = tuple(replace(encoder.bits[i], column=0) for i in part)
-        tables.append(Encoder((own,), bits=bits).transform(codes) @ W[:, part].T)
+        (own,) = make_bins(Encoder((encoder.columns[column],), bits=bits))
+        # Neighbours that the bits do not tell apart are one; the bin of missing values is the last.
+        kept = np.append(True, (own.patterns[1:] != own.patterns[:-1]).any(axis=1))
+        kept[-1] = True
+        groups.append((column, sum(map(len, cuts)), int(kept.sum()) - 2, sum(map(len, tables))))
+        cuts.append(own.first[kept][1:-1])
+        tables.append(own.patterns[kept] @ W[:, part].T)
     found = np.array(groups, dtype=np.int64).reshape(-1, 4)
     found[:, 2] += found[:, 1]
     return _Bins(found, np.concatenate(cuts), np.ascontiguousarray(np.concatenate(tables)))

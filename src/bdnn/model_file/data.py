@@ -1,6 +1,4 @@
-"""What a model file says of the data it was trained on, so that anyone can check its claims.
-
-What a model file holds, as plain data, and the checksum over all of it.
+"""What a model file holds, as plain data: its record, its checksum, and what it says of its data.
 
 Numbers are written by Python's shortest exact notation, so that reading gives the same bits. The
 checksum makes an accidental or careless edit visible; it is no signature.
@@ -21,6 +19,7 @@ from numpy.typing import NDArray
 
 from bdnn import limits
 from bdnn.model import Model
+from bdnn.model_file.seen import SeenRows
 from bdnn.network.activation import BoolArray, FloatArray
 
 FORMAT = "bdnn-model"
@@ -42,7 +41,8 @@ class ModelRecord:
         Whatever else the writer wants back, as plain data.
     certificate : dict
         What ``bdnn check`` needs beside the result: ``data`` (the training data's hash and ranges)
-        and ``promises``. Empty in files written without it.
+        and ``promises``; and ``seen``, which rows were trained on. Empty in files written without
+        it.
     """
 
     model: Model
@@ -50,6 +50,12 @@ class ModelRecord:
     result: Mapping[str, Any] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
     certificate: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def seen(self) -> SeenRows | None:
+        """The rows that the model was trained on, if the file tells them."""
+        kept = self.certificate.get("seen")
+        return None if kept is None else SeenRows.from_dict(kept)
 
 
 def encode(value: Any) -> Any:

@@ -27,6 +27,7 @@ from bdnn.model_file.data import (
     checksum,
     decode,
 )
+from bdnn.model_file.seen import SeenRows
 from bdnn.model_file.upgrade import upgrade
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
@@ -288,6 +289,8 @@ def _check_certificate(certificate: Any, n_features: int) -> Any:
         isinstance(promises, list) and all(isinstance(promise, dict) for promise in promises),
         "the promises are no list of objects",
     )
+    if "seen" in certificate:
+        SeenRows.from_dict(certificate["seen"])
     return certificate
 
 

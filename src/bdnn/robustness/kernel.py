@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bdnn.compiled import compiled
+from bdnn.compiled import compiled, part
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.robustness.layers import IntArray, Layers, Space
 from bdnn.robustness.relaxation import FARTHER, NOTHING, WHOLE, reduced
@@ -52,7 +52,7 @@ def push(pool: Pool, number: int) -> None:
     heap[place] = number
 
 
-@compiled
+@part
 def pop(pool: Pool) -> int:
     """Take the box of least cost from the heap."""
     heap, cost = pool.heap, pool.cost
@@ -71,7 +71,7 @@ def pop(pool: Pool) -> int:
     return int(top)
 
 
-@compiled
+@part
 def distance(space: Space, low: FloatArray, high: FloatArray) -> float:
     """Lower limit of how far a box is away."""
     total = 0.0
@@ -93,7 +93,7 @@ def distance(space: Space, low: FloatArray, high: FloatArray) -> float:
     return total * (1.0 - space.slack)
 
 
-@compiled
+@part
 def first_sums(net: Layers, low: FloatArray, high: FloatArray, work: FloatArray) -> None:
     """Write the middles of the first layer's sums over a box, and how far they go from there."""
     n_out = net.widths[1]
@@ -107,7 +107,7 @@ def first_sums(net: Layers, low: FloatArray, high: FloatArray, work: FloatArray)
             spread[u] += net.first_size[j, u] * half
 
 
-@compiled
+@part
 def is_certain(
     net: Layers,
     low: FloatArray,

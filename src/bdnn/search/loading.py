@@ -56,8 +56,7 @@ def load_moves(shape: Architecture, *, anneals: bool = False, descends: bool = T
             state.move_layer_threshold(k, rng, 1)
             state.redraw(k, k, rng)
     if anneals:
-        state.anneal_hidden(np.zeros(1, dtype=np.int64), 0.0, rng)
-        state.anneal_outputs(0.0, rng)
+        state.anneal(np.arange(2), 0.0, rng)
         state.try_zero(np.arange(2), 0.0)
 
 

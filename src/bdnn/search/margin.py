@@ -116,11 +116,11 @@ class _Widening:
         seconds, done = slot.remaining, 0
         while done < sweeps and not slot.is_over():
             temperature = heat * (1.0 - (done + 1) / sweeps) ** 2
-            state.anneal_outputs(temperature, rng)
+            state.anneal(s.unit_at[-2:-1], temperature, rng)
             units = rng.permutation(hidden)
             for first in range(0, hidden, size):
                 if not slot.is_over():
-                    state.anneal_hidden(units[first : first + size], temperature, rng)
+                    state.anneal(units[first : first + size], temperature, rng)
             state.refresh()
             done += 1
             # Cooling must end before the time does: plan fewer sweeps once their pace is known.

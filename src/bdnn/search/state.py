@@ -154,9 +154,9 @@ class SearchState:
 
     def follow(self, k: int, unit: int) -> None:
         """Compute what a changed unit of layer ``k`` changes."""
-        from bdnn.search.kernels.forward import commit
+        from bdnn.search.kernels.forward import follow
 
-        commit(self.arrays, self.levels, k, unit)
+        follow(self.arrays, self.levels, k, unit)
 
     def improve(self, units: IntArray, rng: np.random.Generator, passes: int, extra: int) -> None:
         """Improve units one after the other, never raising the cost."""
@@ -176,17 +176,11 @@ class SearchState:
 
         move_layer_threshold(self.arrays, self.levels, k, rng, trials)
 
-    def anneal_outputs(self, temperature: float, rng: np.random.Generator) -> None:
-        """Propose a change of every weight and threshold of the outputs."""
-        from bdnn.search.moves.anneal import anneal_outputs
+    def anneal(self, units: IntArray, temperature: float, rng: np.random.Generator) -> None:
+        """Propose a change of every weight and threshold of units; one output stands for all."""
+        from bdnn.search.moves.anneal import anneal
 
-        anneal_outputs(self.arrays, self.levels, self.limits, temperature, rng)
-
-    def anneal_hidden(self, units: IntArray, temperature: float, rng: np.random.Generator) -> None:
-        """Propose a change of every weight and threshold of hidden units."""
-        from bdnn.search.moves.anneal import anneal_hidden
-
-        anneal_hidden(self.arrays, self.levels, self.limits, units, temperature, rng)
+        anneal(self.arrays, self.levels, self.limits, units, temperature, rng)
 
     def try_zero(self, positions: IntArray, tolerance: float) -> None:
         """Set weights to zero where that raises the cost by no more than a tolerance."""
@@ -213,11 +207,11 @@ class SearchState:
 
     def room(self, k: int, unit: int) -> int:
         """How many weights of a unit, counted within layer ``k``, may differ from 0."""
-        from bdnn.search.moves.unit import room_of
+        from bdnn.search.moves.unit import room_in
 
         s, n = self.arrays, int(self.arrays.widths[k])
         at = int(s.weight_at[k]) + unit * n
-        return int(room_of(s.weights, s.weight_at, self.limits, k, at, n))
+        return int(room_in(s.weights, s.weight_at, self.limits, k, at, n))
 
     def removable(self) -> IntArray:
         """Places of the weights that could be set to 0."""

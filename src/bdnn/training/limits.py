@@ -20,7 +20,8 @@ class Limits:
     Parameters
     ----------
     seconds : float, default 60
-        After which the best network so far is returned.
+        After which the best network so far is returned. Code that a learner compiles, two seconds
+        on a machine's first fit, and loads in later processes is not counted.
     gap : float, default 0
         Relative gap of loss and bound that is good enough.
     nodes : int or None, default None

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from bdnn.cli.figures import print_assessment
 from bdnn.cli.options import options
 from bdnn.cli.options.data import ModelFile
-from bdnn.cli.output import Answer, expectation, percent, print_pairs, print_table
+from bdnn.cli.output import (
+    Answer,
+    expectation,
+    gap_text,
+    percent,
+    print_pairs,
+    print_table,
+)
 
 if TYPE_CHECKING:
     from bdnn.model_file import ModelRecord
@@ -49,9 +57,18 @@ def _facts(record: ModelRecord) -> dict[str, Any]:
         "data": record.extra.get("data"),
         "settings": {key: value for key, value in record.settings.items() if value is not None},
         "rules": to_rules(record.model) if is_small(record.model.network) else None,
+        "assessment": _assessment(record),
         # The history is in the file for who wants to plot it; here its length says enough.
         "result": {**result.to_dict(), "gap": result.gap, "history": len(result.history)},
     }
+
+
+def _assessment(record: ModelRecord) -> dict[str, Any] | None:
+    """What 'bdnn train' found out about rows that were not trained on."""
+    from bdnn.evaluation.assessment import Assessment
+
+    kept = record.extra.get("assessment")
+    return None if kept is None else Assessment.from_dict(kept).to_dict()
 
 
 def _print_facts(record: ModelRecord, facts: dict[str, Any]) -> None:
@@ -71,7 +88,7 @@ def _print_facts(record: ModelRecord, facts: dict[str, Any]) -> None:
             ("loss", f"{result['loss']:g}"),
             ("bound", f"{result['bound']:g} ({result['bound_origin']})"),
             # How small the loss is was no question where held-out rows chose.
-            ("gap", None if result["held_out"] else percent(result["gap"])),
+            ("gap", None if result["held_out"] else gap_text(result["gap"], result["bound"])),
             *expectation(result["held_out"]),
             (
                 ("train R2", f"{1.0 - result['error']:.4g}")
@@ -83,6 +100,8 @@ def _print_facts(record: ModelRecord, facts: dict[str, Any]) -> None:
             ("rules", facts["rules"] or "too many weights to read; see 'bdnn export --to rules'"),
         ]
     )
+    if facts["assessment"] is not None:
+        print_assessment(facts["assessment"])
 
 
 @options

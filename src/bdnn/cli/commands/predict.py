@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from bdnn.cli.figures import print_figures, spread
 from bdnn.cli.options import options
 from bdnn.cli.options.data import LabelledTable, ModelFile, Table
-from bdnn.cli.output import Answer, Output, as_csv, number, percent, print_pairs, print_table
+from bdnn.cli.output import Answer, Output, as_csv, number, percent, print_pairs
 from bdnn.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -58,48 +60,54 @@ def evaluate(file: ModelFile, table: LabelledTable, answer: Answer) -> None:
 
     Prints accuracy, the loss that training minimises, log loss and AUC of the probabilities,
     precision, recall and F1 of every class, and the confusion matrix; of a regressor R2 and the
-    errors' root mean square and mean size.
+    errors' root mean square and mean size. Rows that the model was trained on are told from the
+    others, and the figures are those of the others if there are some.
     """
     from bdnn.cli.source import model_samples
     from bdnn.model_file import read_model
 
     record = read_model(file.model)
     X, y, notes = model_samples(record, table)
-    judge, show = _JUDGES[record.model.kind]
-    report = judge(record, X, y)
+    judge = _JUDGES[record.model.kind]
+    report = {**judge(record, X, y), **_apart(record, X, y, judge)}
     answer.tell(notes)
     facts = {"model": str(file.model), "data": table.data, **report, "notes": notes}
-    answer.show(facts, lambda: show(report))
+    answer.show(facts, lambda: _print_report(report))
+
+
+Judge = Callable[["ModelRecord", "FloatArray", "NDArray[np.generic]"], dict[str, Any]]
+
+
+def _apart(
+    record: ModelRecord, X: FloatArray, y: NDArray[np.generic], judge: Judge
+) -> dict[str, Any]:
+    """Figures of the rows that were trained on and of the others, as far as they can be told."""
+    seen = record.seen
+    if seen is None:
+        return {"trained_on": None, "others": None, "told": 0}
+    is_seen, is_told = seen.tell(X)
+    parts = {"trained_on": is_seen & is_told, "others": ~is_seen & is_told}
+    return {
+        "told": int(is_told.sum()),
+        **{
+            name: judge(record, X[rows], y[rows]) if rows.any() else {"rows": 0}
+            for name, rows in parts.items()
+        },
+    }
 
 
 def _errors(record: ModelRecord, X: FloatArray, y: NDArray[np.generic]) -> dict[str, Any]:
     """Compare a regressor's answers with the targets."""
+    from bdnn.evaluation.figures import NumberFigures
+
     n_outputs = record.model.network.architecture.n_outputs
     if n_outputs > 1:
         raise UnsupportedFeatureError(
             f"the model predicts {n_outputs} numbers and DATA has one target: use 'bdnn predict' "
             "and compare in Python."
         )
-    return {"rows": len(y), **errors_of(y, record.model.predict(X)[:, 0].astype(float))}
-
-
-def errors_of(y: NDArray[np.generic], predicted: FloatArray) -> dict[str, float | None]:
-    """R2 (none for a constant target), root of the mean square and mean size of the errors."""
-    import numpy as np
-
-    errors = y.astype(float) - predicted
-    spread = float(((y.astype(float) - y.astype(float).mean()) ** 2).sum())
-    return {
-        "r2": 1.0 - float((errors**2).sum()) / spread if spread > 0 else None,
-        "rmse": float(np.sqrt((errors**2).mean())),
-        "mae": float(np.abs(errors).mean()),
-    }
-
-
-def _print_errors(report: dict[str, Any]) -> None:
-    pairs = [("R2", "r2"), ("RMSE", "rmse"), ("MAE", "mae")]
-    rows = ("rows", str(report["rows"]))
-    print_pairs([rows, *((name, number(report[key])) for name, key in pairs)])
+    said = record.model.predict(X)[:, 0].astype(float)
+    return NumberFigures.of(y.astype(float), said).to_dict()
 
 
 def _report(record: ModelRecord, X: FloatArray, y: NDArray[np.generic]) -> dict[str, Any]:
@@ -107,93 +115,56 @@ def _report(record: ModelRecord, X: FloatArray, y: NDArray[np.generic]) -> dict[
     import numpy as np
 
     from bdnn.cli.source import check_labels
+    from bdnn.evaluation.figures import Figures
 
-    labels = record.model.labels
+    model = record.model
     check_labels(record, y)
-    is_true = y[:, None] == labels
-    is_said = record.model.predict(X)[:, None] == labels
-    confusion = is_true.astype(int).T @ is_said.astype(int)
-    outputs = record.model.network.outputs(record.model.inputs(X))
-    return {
-        "rows": len(y),
-        "accuracy": float(np.trace(confusion) / len(y)),
-        "loss": int(np.count_nonzero(outputs != is_true)),
-        **_likelihood(record, X, is_true),
-        "classes": [
-            {"class": label, **_scores(confusion, k)}
-            for k, label in enumerate(record.model.classes)
-        ],
-        "confusion": confusion.tolist(),
-    }
-
-
-def _likelihood(
-    record: ModelRecord, X: FloatArray, is_true: NDArray[np.bool_]
-) -> dict[str, float | None]:
-    """Log loss, and AUC as the mean over classes; none where a table or a class is missing."""
-    import numpy as np
-    from sklearn.metrics import roc_auc_score
-
-    if record.model.calibration is None:
-        return {"log_loss": None, "auc": None}
-    likely = record.model.probabilities(X)
-    has_all = is_true.any(axis=0).all() and not is_true.all(axis=0).any()
-    # One class against the rest; for two classes both say the same.
-    auc = roc_auc_score(is_true, likely, average="macro") if has_all else None
-    return {
-        "log_loss": float(-np.log(likely[is_true]).mean()),
-        "auc": None if auc is None else float(auc),
-    }
-
-
-def _scores(confusion: NDArray[np.int_], k: int) -> dict[str, float | int]:
-    """Precision, recall and F1 of a class, 0 where nothing was said or true."""
-    right, said, true = (
-        int(count) for count in (confusion[k, k], confusion[:, k].sum(), confusion[k].sum())
-    )
-    return {
-        "precision": right / said if said else 0.0,
-        "recall": right / true if true else 0.0,
-        "f1": 2 * right / (said + true) if said + true else 0.0,
-        "rows": true,
-    }
+    truth = model.codes(y, len(X))
+    likely = None if model.calibration is None else model.probabilities(X)
+    is_true = truth[:, None] == np.arange(len(model.classes))
+    outputs = model.network.outputs(model.inputs(X))
+    figures = Figures.of(truth, model.outcomes(X), model.classes, likely)
+    return {**figures.to_dict(), "loss": int(np.count_nonzero(outputs != is_true))}
 
 
 def _print_report(report: dict[str, Any]) -> None:
+    trained, others = report["trained_on"], report["others"]
+    known = report
     print_pairs(
         [
             ("rows", str(report["rows"])),
-            ("accuracy", percent(report["accuracy"])),
-            ("loss", str(report["loss"])),
-            *(
-                (name, number(report[key]))
-                for name, key in (("log loss", "log_loss"), ("AUC", "auc"))
-                if report[key] is not None
-            ),
+            ("loss", str(report["loss"]) if "loss" in report else None),
+            *_parts(report),
         ]
     )
-    classes = report["classes"]
-    typer.echo()
-    print_table(
-        ["class", "precision", "recall", "F1", "rows"],
-        [
-            [
-                str(entry["class"]),
-                *(percent(entry[key]) for key in ("precision", "recall", "f1")),
-                str(entry["rows"]),
-            ]
-            for entry in classes
-        ],
-    )
-    names = [str(entry["class"]) for entry in classes]
-    print_table(
-        ["true class \\ predicted", *names],
-        [
-            [name, *(str(count) for count in row)]
-            for name, row in zip(names, report["confusion"], strict=True)
-        ],
-    )
+    if trained is not None and trained["rows"]:
+        if others["rows"]:
+            known = others
+            typer.echo(f"\n{others['rows']} rows that were not trained on:")
+        else:
+            typer.echo(
+                "warning: all of these rows were trained on; the figures say nothing of new rows"
+            )
+    print_figures(known)
 
 
-# How a kind of model is compared with a table, and how that is shown.
-_JUDGES = {"classifier": (_report, _print_report), "regressor": (_errors, _print_errors)}
+def _parts(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """Rows that were trained on, and the others, where there are both."""
+    trained, others = report["trained_on"], report["others"]
+    if trained is None or not trained["rows"]:
+        return []
+    pairs = []
+    for name, part in (("trained on", trained), ("others", others)):
+        if part["rows"]:
+            key, write = ("accuracy", percent) if "accuracy" in part else ("r2", number)
+            told = f", {'R2' if key == 'r2' else key} {spread(part[key], part['error'], write)}"
+        else:
+            told = ""
+        pairs.append((name, f"{part['rows']} rows{told}"))
+    if report["told"] < report["rows"]:
+        pairs.append(("not known", f"{report['rows'] - report['told']} rows"))
+    return pairs
+
+
+# How a kind of model is compared with a table.
+_JUDGES: dict[str, Judge] = {"classifier": _report, "regressor": _errors}

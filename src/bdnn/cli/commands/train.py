@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from bdnn.cli.figures import print_assessment, print_next
 from bdnn.cli.options import options
 from bdnn.cli.options.constraints import Constraints, Guarantee
-from bdnn.cli.options.data import Data
+from bdnn.cli.options.data import Data, Judging
 from bdnn.cli.options.learning import Learning, Limits, Shape
-from bdnn.cli.output import ModelOutput, expectation, number, percent, print_pairs
+from bdnn.cli.output import ModelOutput, expectation, gap_text, number, percent, print_pairs
 from bdnn.errors import DataError
 
 _PRICED = "loss and prices, which the bound is about"
@@ -22,13 +23,15 @@ def train(
     limits: Limits,
     guarantee: Guarantee,
     constraints: Constraints,
+    judging: Judging,
     output: ModelOutput,
 ) -> None:
-    """Train a binarized network and say how far from optimal it is.
+    """Train a binarized network, say how good it is, and how far from optimal.
 
-    DATA is a CSV file (separator , ; or tab, with or without header) or a built-in data set.
-    Columns may be numbers, texts or truth values, and may have gaps. Ctrl-C ends training and
-    keeps the best network so far.
+    It is judged by rows that it was not trained on, beside plain models. DATA is a CSV file
+    (separator , ; or tab, with or without header) or a built-in data set. Columns may be numbers,
+    texts or truth values, and may have gaps. Ctrl-C ends training and keeps the best network so
+    far.
     """
     from bdnn.cli.fitting import SETTLED, Task
     from bdnn.cli.source import training_samples
@@ -40,9 +43,10 @@ def train(
     }
     task = Task.create(learning, parameters)
     samples = training_samples(data, data.chosen, regression=learning.regression)
-    rows = data.split(samples, seed=limits.seed, regression=learning.regression)
+    usual = {} if judging.cv is None else {"usual": 0.0}
+    rows = data.split(samples, seed=limits.seed, regression=learning.regression, **usual)
     output.tell(samples.notes)
-    summary, problem = task.fit(samples, rows, data.data, limits, output)
+    summary, problem = task.fit(samples, rows, data.data, limits, judging, output)
     output.show(summary, lambda: _print(summary, SETTLED))
     if problem is not None:
         raise DataError(f"{problem}: the network is in {summary['out']} instead.")
@@ -58,7 +62,7 @@ def _print(summary: dict[str, Any], settled: tuple[str, ...]) -> None:
         # What was minimised, where that is more than the loss.
         ("objective", None if objective is None else f"{objective:g} ({_PRICED})"),
         ("bound", f"{summary['bound']:g} ({summary['bound_origin']})"),
-        ("gap", None if summary["held_out"] else percent(summary["gap"])),
+        ("gap", None if summary["held_out"] else gap_text(summary["gap"], summary["bound"])),
         *((name, f"{summary[name]:g}") for name in settled if name in summary),
         ("method", summary["method"] + (f", {summary['solver']}" if summary["solver"] else "")),
         ("time", f"{summary['seconds']:.2f} s"),
@@ -69,6 +73,9 @@ def _print(summary: dict[str, Any], settled: tuple[str, ...]) -> None:
         ("saved", summary["out"] or "no (give --out model.json)"),
     ]
     print_pairs(pairs)
+    if summary["assessment"] is not None:
+        print_assessment(summary["assessment"])
+    print_next(summary["next"])
 
 
 def _measured_pairs(summary: dict[str, Any]) -> list[tuple[str, str]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bdnn.cli.options import argument, option
-from bdnn.errors import DataError
+from bdnn.errors import DataError, ModelError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from bdnn.encoding import Inputs
 
 _CSV = "A CSV file (also .gz), or the name of a built-in data set (see 'bdnn datasets')."
+
+_TEST_SIZE, _MOST_FOLDS = 0.2, 100
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,9 @@ class Data(LabelledTable):
     rows: int | None = option(
         "Train on the first so many rows and test on the others.", shown="all"
     )
-    test_size: float = option(
-        "Share of every class to test on, 0 for no test; see also --rows.", 0.2
+    test_size: float | None = option(
+        "Share of every class to test on, 0 for no test; see also --rows.",
+        shown="0.2, and 0 with --cv",
     )
 
     def parameters(self) -> dict[str, Any]:
@@ -107,16 +110,17 @@ class Data(LabelledTable):
         return Inputs(**given)
 
     def split(
-        self, samples: Samples, *, seed: int, regression: bool
+        self, samples: Samples, *, seed: int, regression: bool, usual: float = _TEST_SIZE
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Choose the rows to train on and those to test on."""
+        """Choose the rows to train on and those to test on, the usual share if none was given."""
         import numpy as np
 
         from bdnn.datasets.samples import check_classes, split_holdout
 
         n_rows = len(samples.y)
         strata = np.zeros(n_rows) if regression else samples.y
-        chosen, kept = split_holdout(strata, self.test_size, seed)
+        share = usual if self.test_size is None else self.test_size
+        chosen, kept = split_holdout(strata, share, seed)
         if self.rows is not None:
             if not 2 <= self.rows <= n_rows:
                 raise DataError(
@@ -124,7 +128,54 @@ class Data(LabelledTable):
                     "such a number or leave it out."
                 )
             chosen = np.arange(self.rows)
-            kept = np.arange(self.rows, n_rows if self.test_size else self.rows)
+            kept = np.arange(self.rows, n_rows if share else self.rows)
         if not regression:
             check_classes(samples.y[chosen], "the training part")
         return chosen, kept
+
+
+@dataclass(frozen=True)
+class Judging:
+    """How a trained network is judged."""
+
+    cv: int | None = option(
+        "Judge by K networks, each trained without one of K parts of the rows; takes K times as "
+        "long again.",
+        metavar="K",
+        shown="none",
+    )
+    no_baselines: bool = option("Train no linear model, tree and forest to compare with.", False)
+
+    def __post_init__(self) -> None:
+        if self.cv is not None and not 2 <= self.cv <= _MOST_FOLDS:
+            raise ModelError(
+                f"--cv must be from 2 to {_MOST_FOLDS}, got {self.cv}: give for example 5."
+            )
+
+    def parts(
+        self,
+        samples: Samples,
+        rows: tuple[NDArray[np.intp], NDArray[np.intp]],
+        *,
+        seed: int,
+        regression: bool,
+    ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Rows to train on and rows to judge by: folds, equal rows in the same; or as tested."""
+        import numpy as np
+
+        from bdnn.datasets.samples import check_classes
+        from bdnn.learning.folds import folds_of, same_rows
+
+        chosen, kept = rows
+        if self.cv is None:
+            return [rows] if len(kept) else []
+        y = samples.y[chosen]
+        strata = np.zeros(len(y)) if regression else y
+        labels = np.unique(strata, return_inverse=True)[1].ravel()
+        rng = np.random.default_rng(seed)
+        fold = folds_of(labels, same_rows(samples.X[chosen]), self.cv, rng)
+        parts = [(chosen[fold != k], chosen[fold == k]) for k in range(self.cv)]
+        parts = [part for part in parts if len(part[1])]
+        for trained, _ in () if regression else parts:
+            check_classes(samples.y[trained], "what --cv leaves to train on")
+        return parts

@@ -155,10 +155,7 @@ _NAMES = {bool: "true or false", int: "a whole number", float: "a number", str: 
 def _scalars(method: type) -> dict[str, type]:
     """Settings of a method that a word on the command line can give, and their types."""
     return {
-        field.name: type(field.default)
-        for field in fields(method)
-        # The norm comes with the radius, from options of their own.
-        if type(field.default) in _NAMES and not field.name.startswith("robust")
+        field.name: type(field.default) for field in fields(method) if type(field.default) in _NAMES
     }
 
 

@@ -65,7 +65,9 @@ class DotSum(AbstractSum):
 
     def expression(self, unit: int) -> str:
         """Sum of one unit."""
-        raise NotImplementedError("units are summed in a loop")
+        names = [f"{self.array}[{j}]" for j in range(self.units.weights.shape[1])]
+        largest = [self.largest] * len(names)
+        return FeatureSum(self.tag, self.units, names, self.array, largest, True).expression(unit)
 
     def tables(self) -> list[str]:
         """Weights with zeros up to a whole number of vectors."""

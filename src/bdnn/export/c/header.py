@@ -183,33 +183,63 @@ def _header(
     main: bool,
 ) -> CExport:
     """Put the lines of a function, and what comes before it, into a header."""
-    is_real = code.needs_real or not inputs.is_integer
+    has_copies = any("memcpy(" in line for line in code.helpers)
+    return _framed(
+        model,
+        inputs,
+        name,
+        plan,
+        [
+            *(["#include <string.h>"] if has_copies else []),
+            *(write_real_guard() if code.needs_real else []),
+        ],
+        [*before, *code.helpers],
+        [
+            *code.tables,
+            *([f"    int {', '.join(sorted(code.counters))};"] if code.counters else []),
+            *code.body,
+        ],
+        needs_real=code.needs_real,
+        has_products=code.has_products,
+        stack=code.stack + _STACK_OF_CALLS,
+        class_names=class_names,
+        tests=tests,
+        main=main,
+    )
+
+
+def _framed(
+    model: Model,
+    inputs: InputFormat,
+    name: str,
+    plan: Plan,
+    includes: Sequence[str],
+    before: Sequence[str],
+    body: Sequence[str],
+    *,
+    needs_real: bool,
+    has_products: bool,
+    stack: int,
+    class_names: bool,
+    tests: int,
+    main: bool,
+) -> CExport:
+    """Put a heading, a guard and tests around what is included, helpers and a function's body."""
     opening = [
-        *write_heading(
-            model,
-            inputs,
-            name,
-            plan,
-            needs_real=code.needs_real,
-            has_products=code.has_products,
-        ),
+        *write_heading(model, inputs, name, plan, needs_real=needs_real, has_products=has_products),
         f"#ifndef {name.upper()}_H",
         f"#define {name.upper()}_H",
         "",
         "#include <stdint.h>",
-        *(["#include <string.h>"] if any("memcpy(" in line for line in code.helpers) else []),
-        *(write_real_guard() if code.needs_real else []),
+        *includes,
     ]
     function = [
         "",
         *write_sizes(model, name),
         *(write_labels(model, name) if class_names else []),
         *before,
-        *code.helpers,
         *write_opening(name, inputs, plan),
-        *code.tables,
-        *([f"    int {', '.join(sorted(code.counters))};"] if code.counters else []),
-        *code.body,
+        *body,
         *write_closing(name, inputs, plan),
     ]
     tested = write_self_test(model, inputs, name, tests) if tests else []
@@ -221,9 +251,9 @@ def _header(
         name,
         inputs,
         plan,
-        not is_real,
-        code.has_products,
-        code.stack + _STACK_OF_CALLS,
+        inputs.is_integer and not needs_real,
+        has_products,
+        stack,
     )
 
 
@@ -268,14 +298,7 @@ def _in_halves(
 
 
 def _around_network(
-    model: Model,
-    inputs: InputFormat,
-    name: str,
-    is_fast: bool,
-    *,
-    class_names: bool,
-    tests: int,
-    main: bool,
+    model: Model, inputs: InputFormat, name: str, is_fast: bool, **options: Any
 ) -> CExport:
     """A statement per input, and a function of the network that takes them."""
     writer, n_inputs = ColumnCode(model.encoder, inputs, name), model.encoder.n_inputs
@@ -288,52 +311,30 @@ def _around_network(
         probabilities=model.calibration is not None,
         optimise="speed" if is_fast else "size",
     )
-    plan = inner.plan
+    plan, has_numbers = inner.plan, bool(model.encoder.numbers)
     given = ", y" if plan.n_numbers else ", weight" if plan.n_weights else ""
     call = f"{name}_network_{verb_of(plan)}(q{given});"
-    q_type = "double" if model.encoder.numbers else "uint8_t"
-    opening = [
-        *write_heading(
-            model,
-            inputs,
-            name,
-            plan,
-            needs_real=not inner.is_integer,
-            has_products=inner.has_products or bool(model.encoder.numbers),
-        ),
-        f"#ifndef {name.upper()}_H",
-        f"#define {name.upper()}_H",
-        "",
-        "#include <stdint.h>",
-        *([] if inputs.is_integer else ["#include <string.h>"]),
-        "",
-        inner.function.rstrip(),
-    ]
-    function = [
-        "",
-        *write_sizes(model, name),
-        *(write_labels(model, name) if class_names else []),
-        *writer.constants(),
-        *writer.helpers(),
-        *write_opening(name, inputs, plan),
-        f"    {q_type} q[{n_inputs}];",
-        *(["    volatile double v;"] if model.encoder.step else []),
-        *writer.body(),
-        f"    {'' if plan.n_numbers else 'return '}{call}",
-        *write_closing(name, inputs, plan),
-    ]
-    tested = write_self_test(model, inputs, name, tests) if tests else []
-    tested += write_main(name, tests, labels=class_names) if main else []
-    printing = ["#include <stdio.h>"] if main else []
-    return CExport(
-        _joined(*opening, *printing, *function, *tested, "#endif"),
-        _joined(*opening, *function, "#endif"),
-        name,
+    return _framed(
+        model,
         inputs,
+        name,
         plan,
-        inner.is_integer and inputs.is_integer,
-        inner.has_products or bool(model.encoder.numbers),
-        inner.stack + n_inputs * (8 if model.encoder.numbers else 1),
+        [
+            *([] if inputs.is_integer else ["#include <string.h>"]),
+            "",
+            inner.function.rstrip(),
+        ],
+        [*writer.constants(), *writer.helpers()],
+        [
+            f"    {'double' if has_numbers else 'uint8_t'} q[{n_inputs}];",
+            *(["    volatile double v;"] if model.encoder.step else []),
+            *writer.body(),
+            f"    {'' if plan.n_numbers else 'return '}{call}",
+        ],
+        needs_real=not inner.is_integer,
+        has_products=inner.has_products or has_numbers,
+        stack=inner.stack + n_inputs * (8 if has_numbers else 1),
+        **options,
     )
 
 

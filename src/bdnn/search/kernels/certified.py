@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.compiled import compiled
+from bdnn.compiled import compiled, part
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.search.kernels.arrays import IntArray, MoveLimits
 from bdnn.search.kernels.line import level_merit, threshold_search
@@ -66,7 +66,7 @@ class Worst(NamedTuple):
     wanted: FloatArray  # array of one entry: lead beyond which nothing is gained
 
 
-@compiled
+@part
 def box_sums(s: Worst, w: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
     """Write the bounds of a unit's sums over boxes."""
     fill(lower, 0.0)
@@ -75,7 +75,7 @@ def box_sums(s: Worst, w: FloatArray, lower: FloatArray, upper: FloatArray) -> N
         add_part(s, k, w[k], 1.0, lower, upper)
 
 
-@compiled
+@part
 def add_part(
     s: Worst, k: int, value: float, sign: float, lower: FloatArray, upper: FloatArray
 ) -> None:
@@ -91,7 +91,7 @@ def add_part(
             upper[i] += factor * s.low[k, i]
 
 
-@compiled
+@part
 def tighten(s: Worst, w: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
     """Cut the bounds of a box to those of the ball: the centre's sum, and r times a dual norm."""
     if s.norm[0] == BOX:
@@ -109,7 +109,7 @@ def tighten(s: Worst, w: FloatArray, lower: FloatArray, upper: FloatArray) -> No
         upper[i] = min(upper[i], middle + s.radius[i] * dual)
 
 
-@compiled
+@part
 def contribution(difference: float, reached: int) -> float:
     """What a unit adds to a lead when none, one or both of its columns reach the threshold."""
     if reached == 2:
@@ -134,7 +134,7 @@ def refresh_leads(s: Worst) -> float:
     return total_cost(s)
 
 
-@compiled
+@part
 def add_unit(s: Worst, j: int, sign: float) -> None:
     """Add a unit to all leads, or take it away."""
     for i in range(len(s.label)):
@@ -155,7 +155,7 @@ def total_cost(s: Worst) -> float:
     return total
 
 
-@compiled
+@part
 def sample_cost(s: Worst, i: int, j: int, reached: int) -> float:
     """What the worst lead of one sample lacks; a unit ``j`` that is not in the leads is added."""
     c = s.label[i]

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.compiled import compiled
+from bdnn.compiled import compiled, part
 from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.arrays import Arrays, LevelArray, Levels, Targets
 
 
-@compiled
+@part
 def _distance_costs(s: Arrays, r: Targets, shift: FloatArray, cost: FloatArray) -> None:
     """Write what the distance of every input's values from its targets costs."""
     outputs, m = shift.shape
@@ -88,7 +88,7 @@ def output_costs(s: Arrays, shift: FloatArray, cost: FloatArray) -> None:
                 cost[i] += hinge * share * (wanted - margin)
 
 
-@compiled
+@part
 def _level(v: Levels | None, thresholds: FloatArray, total: float) -> int:
     """How many thresholds of a unit a sum reaches; those that it does not have are infinite."""
     if v is None:
@@ -99,7 +99,7 @@ def _level(v: Levels | None, thresholds: FloatArray, total: float) -> int:
     return level
 
 
-@compiled
+@part
 def _value(v: Levels | None, pair: FloatArray, k: int, level: int) -> float:
     """Value of a unit of layer ``k`` at a level."""
     if v is None:
@@ -107,7 +107,7 @@ def _value(v: Levels | None, pair: FloatArray, k: int, level: int) -> float:
     return float(v.sets[k, level])
 
 
-@compiled
+@part
 def input_line(s: Arrays, v: Levels | None, k: int, j: int, target: FloatArray) -> None:
     """Write input ``j`` of layer ``k`` for all samples."""
     if k == 0:
@@ -124,14 +124,14 @@ def input_line(s: Arrays, v: Levels | None, k: int, j: int, target: FloatArray) 
             target[i] = v.sets[k - 1, s.level[r, i]]
 
 
-@compiled
+@part
 def switch(v: Levels | None, thresholds: FloatArray, sums: FloatArray, level: LevelArray) -> None:
     """Bring the levels of a unit in line with its thresholds and sums."""
     for i in range(len(sums)):
         level[i] = _level(v, thresholds, sums[i])
 
 
-@compiled
+@part
 def _next_shift(s: Arrays, v: Levels | None, k: int, shift: FloatArray) -> FloatArray:
     """Shift of the sums of layer ``k + 1`` when the sums of layer ``k`` are shifted."""
     units, m = shift.shape
@@ -151,7 +151,7 @@ def _next_shift(s: Arrays, v: Levels | None, k: int, shift: FloatArray) -> Float
     return result
 
 
-@compiled
+@part
 def _first_shift(weights: FloatArray, units: int, place: int, change: FloatArray) -> FloatArray:
     """Shift of a layer's sums when one of the ``units`` below it changes its values."""
     m, following = len(change), len(weights) // units
@@ -163,7 +163,7 @@ def _first_shift(weights: FloatArray, units: int, place: int, change: FloatArray
     return shift
 
 
-@compiled
+@part
 def _sum_unit(s: Arrays, v: Levels | None, k: int, unit: int) -> None:
     """Form the sums of a unit of layer ``k`` anew, in feature order."""
     m, n = s.sums.shape[1], s.widths[k]
@@ -199,7 +199,7 @@ def refresh(s: Arrays, v: Levels | None, first: int) -> None:
     output_costs(s, np.zeros((s.widths[top + 1], s.sums.shape[1])), s.cost)
 
 
-@compiled
+@part
 def unit_gains(s: Arrays, v: Levels | None, k: int, unit: int) -> FloatArray:
     """What reaching each threshold gains on every input, of shape (levels, inputs).
 
@@ -244,7 +244,7 @@ def unit_gains(s: Arrays, v: Levels | None, k: int, unit: int) -> FloatArray:
     return gains
 
 
-@compiled
+@part
 def commit(s: Arrays, v: Levels | None, k: int, unit: int) -> float:
     """Follow a change of a unit's weights or thresholds through the layers; return the cost."""
     m = s.sums.shape[1]
@@ -283,6 +283,13 @@ def commit(s: Arrays, v: Levels | None, k: int, unit: int) -> float:
 
 
 @compiled
+def follow(s: Arrays, v: Levels | None, k: int, unit: int) -> float:
+    """Do the same for a unit that Python changed."""
+    cost: float = commit(s, v, k, unit)
+    return cost
+
+
+@part
 def unit_task(s: Arrays, v: Levels | None, k: int, unit: int) -> tuple[FloatArray, FloatArray]:
     """Collect the inputs on which a unit of layer ``k`` matters, and what they gain.
 

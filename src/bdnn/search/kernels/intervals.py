@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.compiled import compiled
+from bdnn.compiled import part
 from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.arrays import IntArray
 
@@ -26,7 +26,7 @@ _MANY = 3000
 _BINS = 1024
 
 
-@compiled
+@part
 def _sort_range(keys: FloatArray, order: IntArray, first: int, last: int) -> None:
     """Sort part of an order by its keys; gaps make long parts bearable (Shell's method)."""
     gap = 1
@@ -44,7 +44,7 @@ def _sort_range(keys: FloatArray, order: IntArray, first: int, last: int) -> Non
         gap //= 3
 
 
-@compiled
+@part
 def robust_scale(keys: FloatArray, n: int) -> tuple[float, float]:
     """Middle and spread of the first ``n`` keys, from a few of them, blind to outliers."""
     probe = np.empty(_PROBES, dtype=np.int64)
@@ -59,7 +59,7 @@ def robust_scale(keys: FloatArray, n: int) -> tuple[float, float]:
     return keys[probe[_PROBES // 2]], scale
 
 
-@compiled
+@part
 def bucket_of(key: float, centre: float, scale: float, half: float) -> int:
     """Bucket of a key, from 0 to twice ``half``.
 
@@ -70,7 +70,7 @@ def bucket_of(key: float, centre: float, scale: float, half: float) -> int:
     return int(half + squashed) if x >= 0.0 else int(half - squashed)
 
 
-@compiled
+@part
 def sorted_order(keys: FloatArray, n: int) -> IntArray:
     """Find the order that sorts the first ``n`` keys."""
     order = np.arange(n)
@@ -98,7 +98,7 @@ def sorted_order(keys: FloatArray, n: int) -> IntArray:
     return order
 
 
-@compiled
+@part
 def _sorted_best(
     breaks: FloatArray,
     jumps: FloatArray,
@@ -148,7 +148,7 @@ def _sorted_best(
     return best_t, best, best_width
 
 
-@compiled
+@part
 def best_interval(
     # Only the first ``n`` entries count.
     breaks: FloatArray,
@@ -169,7 +169,7 @@ def best_interval(
     return _sorted_best(breaks, jumps, n, base, low, high, end)
 
 
-@compiled
+@part
 def _thinned(
     breaks: FloatArray, jumps: FloatArray, n: int, base: float, low: float, high: float
 ) -> tuple[FloatArray, FloatArray, int, float]:

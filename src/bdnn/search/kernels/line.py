@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.compiled import compiled
+from bdnn.compiled import part
 from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.intervals import best_interval, sorted_order
 
@@ -29,7 +29,7 @@ _FARTHEST = 1e100
 _SMALL_GAP, _CLEARANCE = 1e-9, 0.5
 
 
-@compiled
+@part
 def line_search(
     # (n_inputs,): ``a_i``, ``h_i`` and ``g_i``.
     sums: FloatArray,
@@ -70,7 +70,7 @@ def line_search(
     return best_interval(breaks, jumps, n, base, low, high, _END_WIDTH)
 
 
-@compiled
+@part
 def threshold_search(
     sums: FloatArray, gains: FloatArray, low: float, high: float
 ) -> tuple[float, float, float]:
@@ -84,7 +84,7 @@ def threshold_search(
     return best_interval(sums, jumps, n, total, low, high, _NO_WIDTH)
 
 
-@compiled
+@part
 def value_search(
     sums: FloatArray,
     direction: FloatArray,
@@ -125,7 +125,7 @@ def value_search(
     return merits
 
 
-@compiled
+@part
 def combine(H: FloatArray, w: FloatArray, offset: float) -> FloatArray:
     """Weighted sum of the lines of ``H``, minus an offset."""
     n, m = H.shape
@@ -139,7 +139,7 @@ def combine(H: FloatArray, w: FloatArray, offset: float) -> FloatArray:
     return sums
 
 
-@compiled
+@part
 def level_merit(sums: FloatArray, thresholds: FloatArray, gains: FloatArray) -> float:
     """Merit of a unit: the gains of the thresholds that every input reaches."""
     total = 0.0
@@ -150,7 +150,7 @@ def level_merit(sums: FloatArray, thresholds: FloatArray, gains: FloatArray) -> 
     return total
 
 
-@compiled
+@part
 def ordered_search(sums: FloatArray, gains: FloatArray, thresholds: FloatArray) -> float:
     """Write the ordered thresholds with the largest merit, and return it.
 

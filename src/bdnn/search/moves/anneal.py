@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.compiled import compiled
+from bdnn.compiled import compiled, part
 from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.arrays import PER_UNIT, Arrays, IntArray, Levels, MoveLimits
 from bdnn.search.kernels.forward import commit, input_line, output_costs, switch, unit_task
@@ -32,7 +32,7 @@ from bdnn.search.moves.unit import (
 REACH = 0.5
 
 
-@compiled
+@part
 def proposal(
     values: FloatArray,
     weight: float,
@@ -57,13 +57,13 @@ def proposal(
     return min(high, max(low, value))
 
 
-@compiled
+@part
 def accepts(rise: float, temperature: float, rng: np.random.Generator) -> bool:
     """Decide on a move that raises the cost by so much."""
     return rise <= 0.0 or (temperature > 0.0 and rng.random() < np.exp(-rise / temperature))
 
 
-@compiled
+@part
 def _move(v: Levels | None, k: int, thresholds: FloatArray, level: int, jump: float) -> bool:
     """Move one threshold, or all of fixed distances; tell whether they are still in order."""
     thresholds[level] += jump
@@ -78,7 +78,7 @@ def _move(v: Levels | None, k: int, thresholds: FloatArray, level: int, jump: fl
 
 
 @compiled
-def anneal_hidden(
+def anneal(
     s: Arrays,
     v: Levels | None,
     limits: MoveLimits,
@@ -86,11 +86,17 @@ def anneal_hidden(
     temperature: float,
     rng: np.random.Generator,
 ) -> float:
-    """Propose a change of every weight and threshold of hidden units; return the cost."""
+    """Propose a change of every weight and threshold of units; return the cost.
+
+    The first output stands for all of them, which are moved together.
+    """
     total: float = total_of(s.cost)
     is_free = s.threshold_kind == PER_UNIT
     for unit in units:
         k = layer_at(s.unit_at, unit)
+        if k == len(s.widths) - 2:
+            total = _anneal_outputs(s, v, limits, temperature, rng)
+            continue
         H, gains = unit_task(s, v, k, unit)
         if gains.shape[1] == 0:
             continue
@@ -133,8 +139,8 @@ def anneal_hidden(
     return total
 
 
-@compiled
-def anneal_outputs(
+@part
+def _anneal_outputs(
     s: Arrays,
     v: Levels | None,
     limits: MoveLimits,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.compiled import compiled
+from bdnn.compiled import part
 from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.arrays import PER_UNIT, IntArray, Levels
 from bdnn.search.kernels.line import combine, level_merit, line_search, value_search
@@ -33,7 +33,7 @@ _TOLERANCE = 1e-9
 _JOINT_VALUES = 9
 
 
-@compiled
+@part
 def shuffled(n: int, rng: np.random.Generator) -> IntArray:
     """Random order of the first ``n`` integers."""
     order = np.arange(n)
@@ -45,7 +45,7 @@ def shuffled(n: int, rng: np.random.Generator) -> IntArray:
     return order
 
 
-@compiled
+@part
 def improve_lines(
     v: Levels | None,
     k: int,
@@ -132,7 +132,7 @@ def improve_lines(
             break
 
 
-@compiled
+@part
 def _merits_of_values(
     v: Levels | None,
     sums: FloatArray,
@@ -151,7 +151,7 @@ def _merits_of_values(
     return merits
 
 
-@compiled
+@part
 def improve_values(
     v: Levels | None,
     k: int,

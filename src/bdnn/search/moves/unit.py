@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.compiled import compiled
+from bdnn.compiled import compiled, part
 from bdnn.network.activation import FloatArray
 from bdnn.problem.limits import UNLIMITED
 from bdnn.search.kernels.arrays import PER_UNIT, IntArray, Levels, MoveLimits
@@ -17,35 +17,35 @@ from bdnn.search.kernels.line import level_merit, ordered_search, threshold_sear
 # Array expressions would do for what follows, but numba takes seconds to compile each of them.
 
 
-@compiled
+@part
 def assign(target: FloatArray, values: FloatArray) -> None:
     """Copy values into an array."""
     for i in range(len(target)):
         target[i] = values[i]
 
 
-@compiled
+@part
 def fill(target: FloatArray, value: float) -> None:
     """Set all entries."""
     for i in range(len(target)):
         target[i] = value
 
 
-@compiled
+@part
 def divide(target: FloatArray, divisor: float) -> None:
     """Divide all entries in place."""
     for i in range(len(target)):
         target[i] /= divisor
 
 
-@compiled
+@part
 def shift_by(target: FloatArray, value: float) -> None:
     """Add a number to all entries in place."""
     for i in range(len(target)):
         target[i] += value
 
 
-@compiled
+@part
 def add_scaled(target: FloatArray, factor: float, values: FloatArray) -> None:
     """Add a multiple of values to an array in place."""
     if factor != 0.0:
@@ -53,7 +53,7 @@ def add_scaled(target: FloatArray, factor: float, values: FloatArray) -> None:
             target[i] += factor * values[i]
 
 
-@compiled
+@part
 def total_of(values: FloatArray) -> float:
     """Sum of all entries."""
     total = 0.0
@@ -62,7 +62,7 @@ def total_of(values: FloatArray) -> float:
     return total
 
 
-@compiled
+@part
 def largest_of(values: FloatArray) -> float:
     """Largest absolute value."""
     largest = 0.0
@@ -71,7 +71,7 @@ def largest_of(values: FloatArray) -> float:
     return largest
 
 
-@compiled
+@part
 def bracket(sums: FloatArray, wanted: float, below: float, above: float) -> tuple[float, float]:
     """Raise ``below`` and lower ``above`` to the sums next to a wanted value."""
     for i in range(len(sums)):
@@ -82,7 +82,7 @@ def bracket(sums: FloatArray, wanted: float, below: float, above: float) -> tupl
     return below, above
 
 
-@compiled
+@part
 def layer_at(ends: IntArray, place: int) -> int:
     """Layer of a unit or of a weight, by where layers begin."""
     k = 0
@@ -91,7 +91,7 @@ def layer_at(ends: IntArray, place: int) -> int:
     return k
 
 
-@compiled
+@part
 def nonzeros(weights: FloatArray, first: int, last: int) -> int:
     """Number of weights in a range that are not 0."""
     count = 0
@@ -100,7 +100,7 @@ def nonzeros(weights: FloatArray, first: int, last: int) -> int:
     return count
 
 
-@compiled
+@part
 def room_of(
     weights: FloatArray, weight_at: IntArray, limits: MoveLimits, k: int, at: int, n: int
 ) -> int:
@@ -126,6 +126,15 @@ def room_of(
 
 
 @compiled
+def room_in(
+    weights: FloatArray, weight_at: IntArray, limits: MoveLimits, k: int, at: int, n: int
+) -> int:
+    """The same for Python."""
+    room: int = room_of(weights, weight_at, limits, k, at, n)
+    return room
+
+
+@part
 def put(v: Levels | None, target: FloatArray, values: FloatArray) -> None:
     """Copy thresholds."""
     if v is None:
@@ -134,7 +143,7 @@ def put(v: Levels | None, target: FloatArray, values: FloatArray) -> None:
         assign(target, values)
 
 
-@compiled
+@part
 def move_by(v: Levels | None, thresholds: FloatArray, shift: float, divisor: float) -> None:
     """Shift thresholds and divide them, which keeps their order."""
     thresholds[0] = (thresholds[0] + shift) / divisor
@@ -143,7 +152,7 @@ def move_by(v: Levels | None, thresholds: FloatArray, shift: float, divisor: flo
             thresholds[level] = (thresholds[level] + shift) / divisor
 
 
-@compiled
+@part
 def stacked(sums: FloatArray, shifts: FloatArray) -> FloatArray:
     """One copy of the sums per shift, minus this."""
     count, p = len(shifts), len(sums)
@@ -154,7 +163,7 @@ def stacked(sums: FloatArray, shifts: FloatArray) -> FloatArray:
     return copies
 
 
-@compiled
+@part
 def best_thresholds(
     v: Levels | None,
     k: int,
@@ -183,7 +192,7 @@ def best_thresholds(
     return level_merit(sums, found, gains)
 
 
-@compiled
+@part
 def draw_thresholds(
     v: Levels | None,
     k: int,

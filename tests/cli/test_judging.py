@@ -1,0 +1,97 @@
+"""What ``bdnn train`` says of rows that were not trained on."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bdnn import load
+from tests.cli.runner import assert_refused, run, run_json, write
+
+FAST = ("--hidden", 1, "--objective", "loss", "--method", "descent", "--seconds", 20)
+
+
+def table(tmp_path, columns, name="t.csv"):
+    rows = zip(*columns.values(), strict=True)
+    text = "\n".join([",".join(columns), *(",".join(map(str, row)) for row in rows)])
+    return write(tmp_path / name, text + "\n")
+
+
+@pytest.fixture
+def drawn():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 120)).round(2)
+    return {"a": a, "b": b, "kind": np.where(a + b > 0, "yes", "no")}
+
+
+def test_figures_are_printed_and_kept(tmp_path, drawn):
+    out = tmp_path / "model.json"
+    done = run("train", table(tmp_path, drawn), *FAST, "--out", out)
+    assert done.returncode == 0, done.stderr
+    for part in (
+        "24 rows that were not trained on:",
+        "precision",
+        "true class \\ predicted",
+        "logistic regression",
+        "forest of 100 trees",
+        "AUC",
+        "next: ",
+    ):
+        assert part in done.stdout
+    kept = load(out).extra_["assessment"]
+    assert kept["figures"]["rows"] == 24
+    assert kept["rivals"][0]["name"] == "majority class"
+    told = run("info", out).stdout
+    assert "24 rows that were not trained on:" in told
+    assert run_json("info", out)["assessment"] == json.loads(json.dumps(kept))
+
+
+def test_test_accuracy_is_that_of_the_figures(tmp_path, drawn):
+    told = run_json("train", table(tmp_path, drawn), *FAST, "--no-baselines")
+    assert told["assessment"]["figures"]["accuracy"] == told["test_accuracy"]
+    assert told["assessment"]["trained"] == told["train_accuracy"]
+    assert told["assessment"]["rivals"] == []
+    assert 1 <= len(told["next"]) <= 2
+
+
+def test_cross_validation_judges_every_row_once(tmp_path, drawn):
+    drawn["a"][60:] = drawn["a"][:60]  # equal rows stay together
+    drawn["b"][60:] = drawn["b"][:60]
+    drawn["kind"][60:] = drawn["kind"][:60]
+    told = run_json("train", table(tmp_path, drawn), *FAST, "--cv", 3, "--quiet")
+    assert (told["train_rows"], told["test_rows"]) == (120, 0)
+    found = told["assessment"]
+    assert (found["origin"], found["folds"]) == ("cross-validation", 3)
+    assert found["figures"]["rows"] == 120
+    assert found["warnings"] == []
+    assert_refused(run("train", "iris", "--cv", 1), "--cv must be from 2")
+
+
+def test_the_learner_has_figures_without_a_test(tmp_path, drawn):
+    told = run_json("train", table(tmp_path, drawn), "--test-size", 0, "--seconds", 1)
+    assert told["assessment"]["origin"] == "cross-validation"
+    assert told["assessment"]["figures"]["rows"] == 120
+
+
+def test_a_number_of_the_row_is_a_leak(tmp_path, drawn):
+    order = np.argsort(drawn["kind"], kind="stable")
+    noise = {"row": np.arange(120), "a": drawn["a"], "kind": drawn["kind"][order]}
+    data = table(tmp_path, noise)
+    done = run("train", data, *FAST, "--no-baselines")
+    assert "warning: column 'row' counts the rows" in done.stdout
+    assert "next: leave a column out: --drop row" in done.stdout
+    told = run_json("train", data, *FAST, "--drop", "row")
+    assert not any("counts" in text for text in told["assessment"]["warnings"])
+
+
+def test_regression(tmp_path, drawn):
+    drawn["kind"] = drawn["a"] + 0.1 * drawn["b"]
+    done = run("train", table(tmp_path, drawn), "--regression", "--hidden", 4, "--seconds", 1)
+    assert done.returncode == 0, done.stderr
+    assert "R2" in done.stdout
+    assert "ridge regression" in done.stdout
+
+
+def test_numbers_that_are_no_classes_name_the_way_out(tmp_path, drawn):
+    drawn["kind"] = drawn["a"]
+    assert_refused(run("train", table(tmp_path, drawn), *FAST), "--regression")
