@@ -110,7 +110,8 @@ class BDNNClassifier(ClassifierMixin, GrowingEstimator):  # type: ignore[misc]
         A network of the same architecture to begin with.
     random_state : int, RandomState or None, default None
     n_jobs : int or None, default None
-        Threads a solver may use; results are reproducible with one.
+        Trainings or restarts at a time, and threads that a solver may use; a solver is reproducible
+        with one.
     callback : callable or None, default None
         Called with a :class:`~bdnn.training.Progress` while training; return True to stop.
 

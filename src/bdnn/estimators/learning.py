@@ -171,6 +171,7 @@ def learn_samples(
         samples.weight,
         slot=Slot.of(max(0.0, left), is_stopped=is_stopped),
         seed=budget.seed,
+        workers=budget.threads,
         inputs=inputs,
         hidden=hidden,
         most_inputs=most_inputs,
