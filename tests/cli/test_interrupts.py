@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from bdnn import load
-from bdnn.cli.progress import as_ctrl_c, undisturbed
+from bdnn.cli.requests import as_ctrl_c, undisturbed
 from tests.cli.runner import command
 from tests.signals import default_signals
 

@@ -8,8 +8,7 @@ import threading
 
 import pytest
 
-from bdnn import load
-from bdnn.cli import progress
+from bdnn import load, progress
 from bdnn.cli.fitting import describe
 from bdnn.training.result import Progress
 from tests.cli.runner import command

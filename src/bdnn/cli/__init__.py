@@ -25,7 +25,7 @@ from bdnn.cli.commands.reproduce import bench, reproduce
 from bdnn.cli.commands.robustness import attack, certify
 from bdnn.cli.commands.train import train
 from bdnn.cli.output import error
-from bdnn.cli.progress import as_ctrl_c
+from bdnn.cli.requests import as_ctrl_c
 from bdnn.errors import BDNNError
 
 __all__ = ["app", "main"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 import tempfile
 import time
@@ -22,8 +21,8 @@ from sklearn.exceptions import ConvergenceWarning
 from bdnn import BDNNClassifier, BDNNRegressor, smallest_network
 from bdnn.cli.options.data import Judging
 from bdnn.cli.options.learning import Learning, Limits
-from bdnn.cli.output import ModelOutput, number, percent
-from bdnn.cli.progress import ProgressDisplay, undisturbed
+from bdnn.cli.output import ModelOutput
+from bdnn.cli.requests import undisturbed
 from bdnn.datasets import Samples
 from bdnn.errors import ModelError
 from bdnn.evaluation.assessment import Assessment, assess, by_shares
@@ -33,6 +32,7 @@ from bdnn.evaluation.leaks import find_leaks
 from bdnn.evaluation.next_steps import suggest
 from bdnn.model_file.data import format_rows
 from bdnn.network.activation import FloatArray
+from bdnn.progress import ProgressDisplay
 from bdnn.training.result import Progress
 
 # What a regressor settles by itself.
@@ -213,10 +213,7 @@ class Task:
 
 def describe(moment: Progress) -> str:
     """Write a moment of training in one line."""
-    if math.isinf(moment.loss):  # nothing of this is looked at on the way
-        return moment.phase
-    loss, bound = number(moment.loss, 6), number(moment.bound, 6)
-    return f"{moment.phase:<8}  loss {loss}  bound {bound}  gap {percent(moment.gap)}"
+    return moment.text
 
 
 def _save(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, Self
 
 import numpy as np
@@ -35,6 +37,7 @@ from bdnn.model_file import ModelRecord
 from bdnn.network.activation import Activation
 from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.network.network import Network
+from bdnn.progress import ProgressDisplay
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver
 from bdnn.training.base import AbstractMethod, get_method, to_the_end
@@ -67,6 +70,7 @@ class BDNNEstimator(FittedModel):
     start: Network | None = None
     random_state: int | np.random.RandomState | None = None
     n_jobs: int | None = None
+    verbose: int = 0
     callback: Callable[[Progress], bool | None] | None = None
 
     def __sklearn_tags__(self) -> Any:
@@ -213,16 +217,17 @@ class BDNNEstimator(FittedModel):
         """Let the method train, and take over what it gives."""
         # What comes before the training takes seconds where samples are many.
         prepared = time.perf_counter() - began
-        network, result = task.method.train(
-            task.problem,
-            validation=task.validation,
-            training_part=task.training_part,
-            budget=budget.after(prepared),
-            solver=self.solver,
-            models=models,
-            on_progress=self.callback,
-            **options,
-        )
+        with self.watched(budget) as watch:
+            network, result = task.method.train(
+                task.problem,
+                validation=task.validation,
+                training_part=task.training_part,
+                budget=budget.after(prepared),
+                solver=self.solver,
+                models=models,
+                on_progress=watch,
+                **options,
+            )
         memory = Memory(task.samples, task.problem.architecture, models)
 
         def finish() -> TrainingResult:
@@ -249,6 +254,20 @@ class BDNNEstimator(FittedModel):
         scores = model.network.scores(task.inputs[rows])
         origin = "held-out rows" if is_unseen else "training rows"
         return model.calibrated(scores, samples.labels[rows], weight[rows], origin)
+
+    @contextmanager
+    def watched(self, budget: Budget) -> Iterator[Callable[[Progress], bool | None] | None]:
+        """What a run tells its moments: the callback, and with ``verbose`` a display."""
+        if not self.verbose:
+            yield self.callback
+            return
+        with ProgressDisplay[Progress](attrgetter("text"), budget.seconds) as display:
+
+            def watch(moment: Progress) -> bool | None:
+                display(moment)
+                return None if self.callback is None else self.callback(moment)
+
+            yield watch
 
     def _budget(self) -> Budget:
         """Limits of a run; what cannot be is refused before any work."""

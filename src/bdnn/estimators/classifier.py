@@ -112,6 +112,9 @@ class BDNNClassifier(ClassifierMixin, GrowingEstimator):  # type: ignore[misc]
     n_jobs : int or None, default None
         Trainings or restarts at a time, and threads that a solver may use; a solver is reproducible
         with one.
+    verbose : int, default 0
+        From 1 on, ``fit`` shows on standard error how far it is: a bar on a terminal, a line when
+        something changed anywhere else.
     callback : callable or None, default None
         Called with a :class:`~bdnn.training.Progress` while training; return True to stop.
 
@@ -218,7 +221,8 @@ class BDNNClassifier(ClassifierMixin, GrowingEstimator):  # type: ignore[misc]
         """Learn for rows that nobody has seen."""
         budget = self._budget()
         samples = check_robust(self.robust, samples)
-        learned = learn_samples(self, samples, plain, budget, began)
+        with self.watched(budget) as watch:
+            learned = learn_samples(self, samples, plain, budget, began, watch)
         shape = learned.network.architecture
 
         def finish() -> None:

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_random_state
+from sklearn.utils import check_random_state, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from bdnn import limits
 from bdnn.encoding import Encoder, Inputs
 from bdnn.errors import DataError
+from bdnn.estimators.display import card
 from bdnn.estimators.problems import Robust
 from bdnn.estimators.tables import known_codes
 from bdnn.evaluation.explanation import Explanation, explain
@@ -60,6 +61,14 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
 
     model_: Model
     result_: TrainingResult
+
+    def _repr_html_(self) -> str:
+        """A card of a fitted model, scikit-learn's box before."""
+        return card(self) if hasattr(self, "model_") else str(estimator_html_repr(self))
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """What a notebook shows."""
+        return {"text/plain": repr(self), "text/html": self._repr_html_()}
 
     @property
     def network_(self) -> Network:

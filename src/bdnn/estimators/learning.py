@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -125,9 +125,14 @@ def card_constraints(constraints: Sequence[Any], shape: Architecture) -> tuple[A
 
 
 def learn_samples(
-    estimator: Any, samples: LabelledSamples, plain: Encoder, budget: Budget, began: float
+    estimator: Any,
+    samples: LabelledSamples,
+    plain: Encoder,
+    budget: Budget,
+    began: float,
+    watch: Callable[[Progress], bool | None] | None,
 ) -> Learned:
-    """Learn, in what is left of the time that the budget has.
+    """Learn, in what is left of the time that the budget has; ``watch`` is told and may end it.
 
     Loading of compiled code, or compiling it, is not learning: what a process begins with would
     take the time of short fits, as those of many folds in many processes are.
@@ -136,15 +141,15 @@ def learn_samples(
         loading = time.perf_counter()
         load()
         began += time.perf_counter() - loading
-    told, callback, asked = 0.0, estimator.callback, False
+    told, asked = 0.0, False
 
     def is_stopped() -> bool:
         nonlocal told, asked
         now = time.perf_counter()
-        if callback is not None and not asked and now - told >= _TOLD_EVERY:
+        if watch is not None and not asked and now - told >= _TOLD_EVERY:
             told = now
             # Neither loss nor bound is looked at on the way.
-            asked = bool(callback(Progress(now - began, "learn", np.inf, 0.0)))
+            asked = bool(watch(Progress(now - began, "learn", np.inf, 0.0)))
         return asked
 
     kept = _KEPT * budget.seconds + _KEPT_PER_ROW * len(samples.labels)

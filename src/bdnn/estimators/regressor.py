@@ -96,6 +96,9 @@ class BDNNRegressor(RegressorMixin, MultiOutputMixin, BDNNEstimator):  # type: i
     random_state : int, RandomState or None, default None
     n_jobs : int or None, default None
         Threads a solver may use; results are reproducible with one.
+    verbose : int, default 0
+        From 1 on, ``fit`` shows on standard error how far it is: a bar on a terminal, a line when
+        something changed anywhere else.
     callback : callable or None, default None
         Called with a :class:`~bdnn.training.Progress` while training; return True to stop.
 

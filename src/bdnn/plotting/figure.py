@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,10 @@ DIVERGING = "PuOr_r"
 def new_axes(
     columns: int, rows: int = 1, *, size: tuple[float, float] = (4.5, 3.2)
 ) -> tuple[Figure, list[Axes]]:
-    """Make a new figure of so many panels, each of a size in inches, without pyplot's state."""
+    """Make a new figure of so many panels, each of a size in inches.
+
+    Only in a notebook it is one of pyplot's, which keeps its figures until they are closed.
+    """
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
@@ -30,5 +34,17 @@ def new_axes(
             "plots need the package matplotlib, which is not installed: run pip install "
             "'bdnn[plot]'."
         ) from error
-    figure = Figure(figsize=(size[0] * columns, size[1] * rows), layout="constrained")
+    inches = size[0] * columns, size[1] * rows
+    if _is_notebook():  # which shows the figures of pyplot below the cell
+        from matplotlib import pyplot
+
+        figure = pyplot.figure(figsize=inches, layout="constrained")
+    else:
+        figure = Figure(figsize=inches, layout="constrained")
     return figure, list(np.atleast_1d(figure.subplots(rows, columns)).ravel())
+
+
+def _is_notebook() -> bool:
+    """Whether this runs in the kernel of a notebook."""
+    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+    return hasattr(shell, "kernel")

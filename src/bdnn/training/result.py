@@ -27,6 +27,15 @@ class Progress(NamedTuple):
         """Relative distance of loss and bound."""
         return _gap(self.loss, self.bound)
 
+    @property
+    def text(self) -> str:
+        """The moment in one line."""
+        if math.isinf(self.loss):  # nothing of this is looked at on the way
+            return self.phase
+        share = f"{100 * self.gap:.2f} %".replace(".00 %", " %")
+        gap = share if math.isfinite(self.gap) else "unknown"
+        return f"{self.phase:<8}  loss {self.loss:.6g}  bound {self.bound:.6g}  gap {gap}"
+
     def in_units(self, unit: float) -> Progress:
         """Loss and bound times a unit of the samples' weights."""
         return self._replace(loss=self.loss * unit, bound=self.bound * unit)

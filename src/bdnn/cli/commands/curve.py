@@ -28,8 +28,8 @@ def curve(
     """
     from bdnn import Limits, size_curve
     from bdnn.cli.fitting import describe
-    from bdnn.cli.progress import ProgressDisplay
     from bdnn.cli.source import training_samples
+    from bdnn.progress import ProgressDisplay
 
     sizes = sizes_of(budgets)
     if output.out is not None:

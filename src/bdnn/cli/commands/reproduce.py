@@ -15,8 +15,8 @@ import typer
 
 from bdnn.cli.options import argument, option, options
 from bdnn.cli.output import Answer, note, print_pairs, print_table
-from bdnn.cli.progress import ProgressDisplay
 from bdnn.errors import DataError, ModelError
+from bdnn.progress import ProgressDisplay
 
 if TYPE_CHECKING:
     from bdnn.experiments.experiment import Experiment

@@ -24,8 +24,8 @@ from bdnn.cli.output import (
     print_table,
     write_picture,
 )
-from bdnn.cli.progress import ProgressDisplay
 from bdnn.errors import DataError
+from bdnn.progress import ProgressDisplay
 
 if TYPE_CHECKING:
     from bdnn.encoding import Encoder

@@ -1,65 +1,14 @@
-"""What a command shows while it works: a live bar on a terminal, lines anywhere else.
-
-Of requests to end, SIGTERM and SIGHUP do what Ctrl-C does, and none disturbs the saving.
-"""
+"""What is shown while a run works: a live bar on a terminal, lines anywhere else."""
 
 from __future__ import annotations
 
 import math
-import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from types import FrameType
-from typing import Any, Generic, Self, TypeVar
-
-import typer
-
-# Windows has no SIGHUP.
-_REQUESTS = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-
-
-@contextmanager
-def as_ctrl_c() -> Iterator[None]:
-    """Let a request to end raise ``KeyboardInterrupt``, once, unless a caller has it ignored.
-
-    A closed terminal sends its signal twice, by itself and by its shell; the second must not end
-    what saves the best network after the first, nor the interpreter on its way out. So a request
-    leaves the others ignored, after this block too: the process is ending.
-    """
-
-    def end(number: int, frame: FrameType | None) -> None:
-        for request in wanted:
-            signal.signal(request, signal.SIG_IGN)
-        signal.default_int_handler(number, frame)
-
-    wanted = [number for number in _REQUESTS if signal.getsignal(number) is signal.SIG_DFL]
-    with _handled(wanted, end):
-        yield
-
-
-@contextmanager
-def undisturbed() -> Iterator[None]:
-    """Ignore Ctrl-C and requests to end while what was made is brought to safety."""
-    with _handled([signal.SIGINT, *_REQUESTS], signal.SIG_IGN):
-        yield
-
-
-@contextmanager
-def _handled(numbers: Iterable[int], handler: Callable[..., Any] | int) -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may set handlers, and only it receives signals
-        return
-    before = {number: signal.signal(number, handler) for number in numbers}
-    try:
-        yield
-    finally:
-        for number, old in before.items():
-            if signal.getsignal(number) == handler:  # not changed since
-                signal.signal(number, signal.SIG_DFL if old is None else old)
-
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Generic, Self, TypeVar
 
 Moment = TypeVar("Moment")
 
@@ -146,7 +95,9 @@ class ProgressDisplay(Generic[Moment]):
                 return
             seconds, text = self._seconds, self._text
             if lines.is_due(seconds, text, has_ended=has_ended):
-                typer.echo(f"{seconds:7.1f} s  {text}", err=True)
+                # Of a terminal that was closed, what is told there is lost and nothing else.
+                with suppress(OSError):
+                    print(f"{seconds:7.1f} s  {text}", file=sys.stderr, flush=True)  # noqa: T201
 
     def _draw(self) -> None:
         """Draw a bar that is gone afterwards: time, share, and what is going on."""
