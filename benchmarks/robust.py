@@ -7,17 +7,29 @@
                   (or other) perturbation of test samples; median seconds per sample of the sequence
                   bound, attacks, boxes, programs, and the ratio to one program that minimises,
                   with the number of its bounds that a counter-example refutes
+``revisions``     the same networks and samples, verified by this source tree and by an old one
+                  (`git worktree add ../old REVISION`, ``--old ../old``) in turns, sample by sample:
+                  median seconds of the processor, and their ratio
+``rows``          a thousand rows of a network with real weights on ten columns: seconds until all
+                  are settled within a radius
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
+import json
+import os
 import statistics
+import subprocess
+import sys
+import tempfile
 import time
 import warnings
+from pathlib import Path
 
 import numpy as np
+from sklearn.datasets import make_classification
 from sklearn.model_selection import train_test_split
 
 import bdnn
@@ -175,13 +187,101 @@ def verification(options: argparse.Namespace) -> None:
             )
 
 
+def work() -> None:
+    """Answer every line of standard input: a model file, norm, row and limit of seconds."""
+    for line in sys.stdin:
+        path, norm, x, limit = json.loads(line)
+        model = bdnn.load(path)
+        model = getattr(model, "model_", model)
+        around = PerturbationSet.create(model, np.array([x]), norm=norm)
+        began = time.process_time()
+        found = verify(around, time_limit=limit)
+        seconds = time.process_time() - began
+        print(json.dumps([seconds, str(found.status[0]), float(found.upper[0])]), flush=True)
+
+
+def revisions(options: argparse.Namespace) -> None:
+    """Print what exact answers cost in two source trees."""
+    trees = (options.old, Path(__file__).parents[1])
+    workers = [
+        subprocess.Popen(
+            [sys.executable, __file__, "--work"],
+            env={**os.environ, "PYTHONPATH": str(tree.resolve() / "src")},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for tree in trees
+    ]
+    print(
+        f"{'data':16}{'weights':12}{'norm':6}{'samples':>8}{'old median s':>14}{'open':>6}"
+        f"{'new median s':>14}{'open':>6}{'apart':>7}{'ratio':>8}"
+    )
+    for name, weights in itertools.product(options.data, ("ternary", "continuous")):
+        model, X = trained(name, weights, options.width, options.train_seconds)
+        for norm in options.norms:
+            with tempfile.TemporaryDirectory() as folder:
+                path = str(Path(folder) / "model.json")
+                model.save(path)
+                rows = []
+                # The first one is for loading and compiling.
+                for x in [X[0], *X[: options.samples]]:
+                    asked = json.dumps([path, norm, x.tolist(), options.limit])
+                    answers = []
+                    for worker in workers:
+                        worker.stdin.write(asked + "\n")
+                        worker.stdin.flush()
+                        answers.append(json.loads(worker.stdout.readline()))
+                    rows.append(answers)
+            old, new = (statistics.median(row[k][0] for row in rows[1:]) for k in (0, 1))
+            opened = [sum(row[k][1] != "exact" for row in rows[1:]) for k in (0, 1)]
+            settled = [row for row in rows[1:] if row[0][1] == row[1][1] == "exact"]
+            apart = sum(abs(a[2] - b[2]) > 4e-5 for a, b in settled)
+            print(
+                f"{name:16}{weights:12}{norm:6}{len(rows) - 1:8}{old:14.3f}{opened[0]:6}"
+                f"{new:14.3f}{opened[1]:6}{apart:7}{old / new:8.1f}",
+                flush=True,
+            )
+    for worker in workers:
+        worker.stdin.close()
+        worker.wait()
+
+
+def rows(options: argparse.Namespace) -> None:
+    """Print how long it takes to settle a thousand rows."""
+    X, y = make_classification(
+        3000, 10, n_informative=8, n_redundant=0, class_sep=1.5, random_state=0
+    )
+    model = bdnn.BDNNClassifier(
+        hidden=(options.width,),
+        weights="continuous",
+        inputs=bdnn.Inputs(scale="minmax"),
+        method="descent",
+        limits=bdnn.Limits(seconds=options.train_seconds),
+        random_state=0,
+    ).fit(X[:2000], y[:2000])
+    for radius in (0.02, 0.05, 0.1):
+        around = PerturbationSet.create(model.model_, X[2000:], y[2000:])
+        began, wall = time.process_time(), time.perf_counter()
+        found = verify(around, radius, smallest=False, n_jobs=-1, time_limit=1800)
+        seconds = time.process_time() - began
+        counts = {str(name): int((found.status == name).sum()) for name in np.unique(found.status)}
+        print(
+            f"{len(around.X)} rows, {options.width} units, radius {radius}: {counts}, "
+            f"{seconds:.0f} s of the processor, {time.perf_counter() - wall:.0f} s",
+            flush=True,
+        )
+
+
 def main() -> None:
     """Parse options, run, print tables."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parts = ("soundness", "verification")
+    parts = ("soundness", "verification", "revisions", "rows")
     parser.add_argument("--parts", nargs="*", default=list(parts), choices=parts)
+    parser.add_argument("--old", type=Path, help="another source tree, for revisions")
+    parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--models", type=int, default=2100, help="random models for soundness")
     parser.add_argument("--data", nargs="*", default=["breast-cancer", "iris", "boston-housing"])
     parser.add_argument("--width", type=int, default=100, help="of the hidden layer")
@@ -190,10 +290,18 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=20.0, help="seconds per sample")
     parser.add_argument("--train-seconds", type=float, default=10.0)
     options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if options.work:
+        return work()
     if "soundness" in options.parts:
         soundness(options.models)
     if "verification" in options.parts:
         verification(options)
+    if "revisions" in options.parts and options.old:
+        revisions(options)
+    if "rows" in options.parts:
+        rows(options)
+    return None
 
 
 if __name__ == "__main__":

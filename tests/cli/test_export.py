@@ -57,3 +57,21 @@ def test_bad_input(model, tmp_path):
     assert_refused(run("export", model, "--out", model), "the model itself")
     assert_refused(run("export", model, "--out", tmp_path / "no" / "m.h"), "no folder")
     assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("to", "part"),
+    [
+        ("sql", b"SELECT"),
+        ("js", b"function predict(row)"),
+        ("xlsx", b"PK"),
+        ("html", b"<div"),
+        ("table", b"class"),
+    ],
+)
+def test_other_languages_and_words(model, tmp_path, to, part):
+    out = tmp_path / f"out.{to}"
+    done = run("export", model, "--to", to, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert part in out.read_bytes()
+    assert_refused(run("export", model, "--to", to, "--verify", 3, "--out", out), "--verify is for")

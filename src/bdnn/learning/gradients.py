@@ -63,7 +63,8 @@ class Gradients:
             order = course.rng.permutation(len(lesson))
             for rows in np.array_split(order, parts):
                 used = 1.0 - slot.remaining / begun if np.isfinite(begun) and begun > 0 else 0.0
-                progress = max(progress, done / self.updates, used - _SLACK)
+                late = (used - _SLACK) / (1.0 - _SLACK)
+                progress = max(progress, done / self.updates, late)
                 if done >= self.updates or slot.is_over():
                     progress = 1.0
                     break

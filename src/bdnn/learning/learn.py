@@ -124,6 +124,7 @@ def learn(
         encode,
         weights=WeightSet.parse("ternary"),
         sample_weight=weight,
+        labels=labels,
         wanted=None if surroundings else tail_cuts(codes, encode.cuts),
         reach=reach,
         header=header,

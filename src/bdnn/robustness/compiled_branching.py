@@ -1,4 +1,10 @@
-"""Branch and bound over boxes of scaled numbers, compiled: the same search, many times as fast."""
+"""Branch and bound over boxes of scaled numbers, compiled: the same search, many times as fast.
+
+Boxes of networks with one hidden layer are also settled, and made smaller, by linear functions
+below the leads (:mod:`bdnn.robustness.relaxation`), and the points where these are least are looked
+at. What is found there is brought nearer by linear programs, so that the rest of the search need
+not go farther.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +16,12 @@ import numpy as np
 from bdnn.network.activation import FloatArray
 from bdnn.network.intervals import rounding
 from bdnn.network.norms import SLACK
+from bdnn.robustness.attacks import CounterExamples
 from bdnn.robustness.branching import LARGEST_PROOF, NARROW, Branching, influence_of
-from bdnn.robustness.kernel import DONE, FULL, LOOK, Layers, Pool, Space, push, search
+from bdnn.robustness.kernel import DONE, FULL, LOOK, LOOK_LOW, Pool, push, search
+from bdnn.robustness.layers import Layers, Space
 from bdnn.robustness.perturbation import PerturbationSet
+from bdnn.robustness.polishing import polished
 
 _FIRST_POOL, _BOXES_AT_ONCE = 4096, 20_000
 # Boxes in memory, in numbers: beyond them the search ends as it does at its time limit.
@@ -22,14 +31,25 @@ _LARGEST_POOL = 2**27
 class CompiledBranching(Branching):
     """The search around exactly one sample of columns that are one number each."""
 
-    def __init__(self, around: PerturbationSet, radius: float) -> None:
+    def __init__(
+        self,
+        around: PerturbationSet,
+        radius: float,
+        *,
+        # Whether boxes are settled by linear functions too, which takes far fewer and no proof
+        # can be kept of.
+        relaxed: bool = False,
+        margin: float = 0.0,  # how much nearer than the last counter-example the next has to be
+        enough: float = 0.0,  # a counter-example within so far ends the search
+    ) -> None:
         super().__init__(around, radius)
+        self._margin, self._enough = margin, enough
         low, high = around.box(np.array([radius]))
         n = low.shape[1]
         self._pool = _pool(_FIRST_POOL, n)
         self._pool.low[0], self._pool.high[0] = low[0], high[0]
-        self._pool.counts[:] = (1, 1, 0)
-        self._layers = _layers(around, *around.input_box(low, high))
+        self._pool.counts[:] = (1, 1, 0, 0)
+        self._layers = _layers(around, *around.input_box(low, high), relaxed=relaxed)
         self._space = Space(
             around.current[0].astype(float),
             around.centre[0].astype(float),
@@ -65,12 +85,21 @@ class CompiledBranching(Branching):
         deadline = time.perf_counter() + seconds
         given_up = np.array([self._given_up])
         within, ball = self._limits()
+        point = np.empty(within.shape[1])
         while boxes is None or self.n_boxes < boxes:
-            if time.perf_counter() >= deadline:
+            if time.perf_counter() >= deadline or self.upper <= self._enough:
                 break
             left = _BOXES_AT_ONCE if boxes is None else min(_BOXES_AT_ONCE, boxes - self.n_boxes)
             code, box = search(
-                self._layers, self._space, self._pool, within, ball, self._reach, left, given_up
+                self._layers,
+                self._space,
+                self._pool,
+                within,
+                ball,
+                self._reach,
+                left,
+                given_up,
+                point,
             )
             self.n_boxes = int(self._pool.counts[2])
             if code == DONE:
@@ -80,10 +109,13 @@ class CompiledBranching(Branching):
                 if size * within.shape[1] > _LARGEST_POOL:
                     break
                 self._pool = _pool(size, within.shape[1], self._pool)
-            elif code == LOOK:
+            elif code in (LOOK, LOOK_LOW):
                 before = self._reach
                 self._given_up = float(given_up[0])
-                self._look(box, within)
+                if code == LOOK:
+                    self._look(box, within)
+                else:
+                    self._look_low(box, point)
                 given_up[0] = self._given_up
                 if self._reach < before:
                     within, ball = self._limits()
@@ -109,6 +141,17 @@ class CompiledBranching(Branching):
             # Rounding was in doubt; the rest of the box is still to be looked at.
             push(pool, box)
 
+    def _look_low(self, box: int, point: FloatArray) -> None:
+        """Let the forward pass decide about any point of a box, and bring it nearer."""
+        around, pool = self.around, self._pool
+        found = CounterExamples.none(around).with_better(around, around.raw(point[None]))
+        found = polished(around, found)
+        if found.lengths[0] < self.upper:
+            self.counter_example, self.upper = found.X[0], float(found.lengths[0])
+            self._reach = min(self._reach, max(0.0, self.upper - self._margin))
+        pool.is_low[box] = True
+        push(pool, box)
+
     def _tree(self, number: int) -> Any:
         pool = self._pool
         if pool.feature[number] < 0:
@@ -120,7 +163,8 @@ class CompiledBranching(Branching):
     def proof(self) -> Any:
         """The halvings, as those of the search that is not compiled."""
         n_halved = int((self._pool.feature[: self._pool.counts[0]] >= 0).sum())
-        if not self.is_complete or n_halved > LARGEST_PROOF:
+        by_lines = bool(self._pool.counts[3])
+        if not self.is_complete or by_lines or n_halved > LARGEST_PROOF:
             return None
         return self._tree(0)
 
@@ -132,11 +176,12 @@ def _pool(size: int, n: int, old: Pool | None = None) -> Pool:
         np.empty((size, n)),
         np.zeros(size),
         np.zeros(size, dtype=bool),
+        np.zeros(size, dtype=bool),
         np.zeros(size, dtype=np.int64),
         np.full(size, -1, dtype=np.int64),
         np.zeros(size),
         np.zeros(size, dtype=np.int64),
-        np.zeros(3, dtype=np.int64),
+        np.zeros(4, dtype=np.int64),
     )
     if old is not None:
         for part, before in zip(new[:-1], old[:-1], strict=True):
@@ -145,7 +190,7 @@ def _pool(size: int, n: int, old: Pool | None = None) -> Pool:
     return new
 
 
-def _layers(around: PerturbationSet, low: FloatArray, high: FloatArray) -> Layers:
+def _layers(around: PerturbationSet, low: FloatArray, high: FloatArray, *, relaxed: bool) -> Layers:
     """The network in flat arrays, with the most by which sums over a box can be off."""
     network, shape = around.network, around.network.architecture
     rules = [shape.activation_of(k) for k in range(len(network.weights))]
@@ -157,7 +202,7 @@ def _layers(around: PerturbationSet, low: FloatArray, high: FloatArray) -> Layer
             size = np.full((1, len(W)), float(np.abs(values).max()))
             low, high, step = -size, size, 1.0
     top = rounding(network.weights[-1], low, high, step, subtracted=network.output_thresholds)[0]
-    first = network.weights[0]
+    first, label = network.weights[0], int(around.classes[0])
     return Layers(
         np.array(shape.widths, dtype=np.int64),
         np.array([t.shape[1] for t in network.thresholds], dtype=np.int64),
@@ -166,8 +211,10 @@ def _layers(around: PerturbationSet, low: FloatArray, high: FloatArray) -> Layer
         np.concatenate([np.asarray(rule.values, dtype=float) for rule in rules]),
         np.concatenate([np.empty(0), *errors]),
         top,
-        int(around.classes[0]),
+        top + top[label],
+        label,
         np.ascontiguousarray(influence_of(around)),
         np.ascontiguousarray(first.T),
         np.ascontiguousarray(np.abs(first).T),
+        relaxed and len(network.weights) == 2,
     )

@@ -24,6 +24,7 @@ from bdnn.robustness.columns import ColumnSet
 from bdnn.robustness.compiled_branching import CompiledBranching
 from bdnn.robustness.enumeration import nearest_cell
 from bdnn.robustness.perturbation import PerturbationSet
+from bdnn.robustness.polishing import polished
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.cpsat import CpSat
 from bdnn.solvers.highs import Highs
@@ -113,11 +114,12 @@ class ExactVerifier:
                 decides = Adversary.build(self.around, self._farthest).is_integer
             else:
                 decides = self.engine.name == CpSat.name
-            is_box = self.around.norm == "linf"
-            if method == "auto" and is_box and not decides and self._is_compiled:
-                # Where the ball is a box, millions of compiled ones take less time than a program
-                # of real numbers, and the fewer the less there is beyond the nearest one.
-                self._by_boxes(_MILLIONS, _BOX_GROWTH)
+            if method == "auto" and not decides:
+                self._polish()
+                if self.around.norm == "linf" and self._is_compiled:
+                    # Where the ball is a box, compiled ones take less time than a program of real
+                    # numbers, and the fewer the less there is beyond the nearest one.
+                    self._by_boxes(_MILLIONS, _BOX_GROWTH)
             (self._by_decisions if decides else self._by_minimising)()
         if method == "auto":
             self._by_boxes(_MANY_BOXES)
@@ -129,8 +131,18 @@ class ExactVerifier:
             if math.isfinite(growth):
                 look = min(farthest, max(growth * self.answer.lower, farthest / 16))
             is_few = boxes is not None and boxes <= _FEW_BOXES
-            kind = CompiledBranching if self._is_compiled and not is_few else Branching
-            search = kind(self.around, look)
+            if self._is_compiled and not is_few:
+                # Boxes that alone are to settle it are to leave a proof.
+                relaxed = boxes is not None
+                search: Branching = CompiledBranching(
+                    self.around,
+                    look,
+                    relaxed=relaxed,
+                    margin=_MARGINS[-1] if relaxed else 0.0,
+                    enough=0.0 if self.smallest else self.radius,
+                )
+            else:
+                search = Branching(self.around, look)
             search.run(seconds=self._remaining, boxes=boxes)
             if search.counter_example is not None:
                 self.answer = self.answer.lowered(search.upper, search.counter_example)
@@ -141,6 +153,13 @@ class ExactVerifier:
                 break
             if look >= farthest and (math.isfinite(self._end) or look >= _LAST_RADIUS):
                 break
+
+    def _polish(self) -> None:
+        """Bring the counter-example nearer: what is beyond it is not looked at."""
+        around, x = self.around, self.answer.counter_example
+        if x is not None:
+            found = polished(around, CounterExamples.none(around).with_better(around, x[None]))
+            self.answer = self.answer.lowered(float(found.lengths[0]), found.X[0])
 
     def _by_cells(self) -> None:
         """Try all cells of columns that have bins, where they are few."""

@@ -10,48 +10,16 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bdnn.compiled import compiled, part
 from bdnn.network.activation import BoolArray, FloatArray
-
-IntArray = NDArray[np.int64]
+from bdnn.robustness.layers import IntArray, Layers, Space
+from bdnn.robustness.relaxation import FARTHER, NOTHING, WHOLE, reduced
 
 #: Why the kernel stopped: nothing is open, the boxes are used up, there is no room for more, or a
-#: point has to be looked at.
-DONE, USED_UP, FULL, LOOK = 0, 1, 2, 3
+#: point has to be looked at, the nearest of a box or one with little lead.
+DONE, USED_UP, FULL, LOOK, LOOK_LOW = 0, 1, 2, 3, 4
 _LINF, _L1 = 0, 1
-
-
-class Layers(NamedTuple):
-    """A network, one layer after the other in flat arrays."""
-
-    widths: IntArray  # number of inputs, then of the units of every layer
-    levels: IntArray  # thresholds per unit of every layer
-    weights: FloatArray
-    thresholds: FloatArray
-    values: FloatArray  # of activations, one more per layer than thresholds
-    error: FloatArray  # of the units of all layers: the most by which sums are off
-    lead_error: FloatArray  # (n_outputs,): of the scores
-    label: int
-    influence: FloatArray  # (n_units of the first layer, n_features)
-    # (n_features, n_units): weights of the first layer, and their sizes.
-    first: FloatArray
-    first_size: FloatArray
-
-
-class Space(NamedTuple):
-    """One sample and how far away coordinates are."""
-
-    current: FloatArray
-    centre: FloatArray
-    unit: FloatArray
-    whole: BoolArray
-    step: float  # what a coordinate of 1 is as an input
-    free: float  # how far rounding moves an input, which costs nothing
-    slack: float
-    norm: int
-    narrow: FloatArray
 
 
 class Pool(NamedTuple):
@@ -60,12 +28,14 @@ class Pool(NamedTuple):
     low: FloatArray
     high: FloatArray
     cost: FloatArray
-    is_near: BoolArray  # whether the nearest point is known to be none
+    # Whether the nearest point is known to be none, and the one where the leads may be least.
+    is_near: BoolArray
+    is_low: BoolArray
     heap: IntArray
     feature: IntArray  # -1 where a box was not halved
     cut: FloatArray
     left: IntArray
-    counts: IntArray  # boxes, open boxes, boxes taken
+    counts: IntArray  # boxes, open boxes, boxes taken, and those that intervals did not settle
 
 
 @compiled
@@ -172,6 +142,7 @@ def is_certain(
             c[u], d[u] = net.values[value_at + sure], net.values[value_at + maybe]
             if k == 0:
                 free[u] = sure != maybe
+                work[6, u], work[7, u] = least, most
             level_at += n_levels
             unit_at += 1
         value_at += n_levels + 1
@@ -205,14 +176,22 @@ def search(
     reach: float,
     boxes: int,
     given_up: FloatArray,
+    point: FloatArray,
 ) -> tuple[int, int]:
-    """Go on until a code above says why not, and the number of the box that it is about."""
+    """Go on until a code above says why not, and the number of the box that it is about.
+
+    The point to be looked at in it is written down, if it is not the nearest one.
+    """
     n = len(space.current)
     width = 1
     for k in range(len(net.widths)):
         width = max(width, net.widths[k])
-    work = np.empty((6, max(width, n)))
+    work = np.empty((8, max(width, n)))
+    lines = np.empty((5, net.widths[1] * net.levels[0] if net.is_relaxed else 0))
+    unit_of = np.empty(lines.shape[1], dtype=np.int64)
+    found = np.empty((6, n))
     free = np.zeros(net.widths[1], dtype=np.bool_)
+    other_work, other_free, at = np.empty_like(work), np.zeros_like(free), np.empty(n)
     low, high = np.empty(n), np.empty(n)
     a, b = np.empty(n), np.empty(n)
     for _ in range(boxes):
@@ -242,6 +221,25 @@ def search(
                 a[j] = low[j] * space.step
         if is_point or is_certain(net, a, b, ball, free, work):
             continue
+        if net.is_relaxed:
+            kept = reduced(net, space, low, high, a, b, work, lines, unit_of, found)
+            pool.counts[3] += kept != WHOLE
+            if kept == NOTHING:
+                continue
+            if kept == FARTHER:  # its nearest point is another one
+                for j in range(n):
+                    pool.low[box, j], pool.high[box, j] = low[j], high[j]
+                pool.cost[box] = max(pool.cost[box], distance(space, low, high))
+                pool.is_near[box] = pool.is_low[box] = False
+                if pool.cost[box] < reach:
+                    push(pool, box)
+                continue
+            if not pool.is_low[box]:
+                for j in range(n):
+                    point[j] = low[j] if found[2, j] > 0.0 else high[j]
+                    at[j] = point[j] * space.step
+                if not is_certain(net, at, at, ball, other_free, other_work):
+                    return LOOK_LOW, box
         best, chosen, is_wide = -1.0, -1, False
         for j in range(n):
             if high[j] > low[j]:
@@ -272,7 +270,7 @@ def search(
             # The half that holds the nearest point of the whole has been looked at.
             own = space.current[chosen]
             pool.is_near[child] = (own <= cut) == (side == 0)
-            pool.feature[child] = -1
+            pool.is_low[child], pool.feature[child] = False, -1
             if pool.cost[child] < reach:
                 push(pool, child)
     return USED_UP, -1

@@ -67,22 +67,21 @@ def stumps(architecture: Architecture, balls: Balls, rng: np.random.Generator) -
     return Network(architecture, tuple(layers), (t, T))
 
 
-def best_stump(architecture: Architecture, balls: Balls) -> Network | None:
-    """The threshold on one feature that certifies most, with a class on either side.
+def best_cut(
+    low: FloatArray, high: FloatArray, balls: Balls, n_classes: int
+) -> tuple[int, float, int, int]:
+    """The sum and its threshold that certify most, and the classes above and below.
 
-    A sample is certain above a threshold that its least input reaches and below one that its
-    largest input does not; only least inputs need to be tried. None where weights cannot be 0 or
-    units have no thresholds of their own.
+    ``low`` and ``high`` are ends of sums of every sample, one column each. A sample is certain
+    above a threshold that its least sum reaches and below one that its largest sum does not; only
+    least sums need to be tried.
     """
-    if architecture.thresholds != "neuron" or not all(w.zero for w in architecture.weights):
-        return None
-    n_classes = architecture.n_outputs
     mass = np.zeros((len(balls.labels), n_classes))
     mass[np.arange(len(mass)), balls.labels] = balls.mass
     best, found = -np.inf, (0, 0.0, 0, 0)
-    for j in range(architecture.n_features):
-        by_low, by_high = np.argsort(balls.low[:, j]), np.argsort(balls.high[:, j])
-        levels, highest = balls.low[by_low, j], balls.high[by_high, j]
+    for j in range(low.shape[1]):
+        by_low, by_high = np.argsort(low[:, j]), np.argsort(high[:, j])
+        levels, highest = low[by_low, j], high[by_high, j]
         above = np.cumsum(mass[by_low][::-1], axis=0)[::-1]
         above = above[np.searchsorted(levels, levels)]
         below = np.concatenate((np.zeros((1, n_classes)), np.cumsum(mass[by_high], axis=0)))
@@ -94,12 +93,28 @@ def best_stump(architecture: Architecture, balls: Balls) -> Network | None:
             if gain[place] > best and np.isfinite(levels[place]):
                 best = float(gain[place])
                 found = j, float(levels[place]), on, int(rest[place].argmax())
-    j, level, on, off = found
-    shape = replace(architecture, hidden=(1,))
-    W, V = np.zeros((1, shape.n_features)), np.zeros((n_classes, 1))
-    W[0, j] = V[on, 0] = 1.0
-    V[off, 0] = -1.0
-    T = np.ones(n_classes)  # other classes stay behind
+    return found
+
+
+def cut_network(
+    architecture: Architecture,
+    j: int,
+    level: float,
+    on: int,
+    off: int,
+    sums: FloatArray | None = None,
+) -> Network:
+    """One unit with a class on either side of its threshold, on an input or one of given sums."""
+    shape = replace(
+        architecture,
+        hidden=(1,),
+        weights=(architecture.weights[0], architecture.weights[-1]),
+        activations=(),
+    )
+    W, V = np.zeros((1, shape.n_features)), np.zeros((shape.n_outputs, 1))
+    W[0, j if sums is None else slice(None)] = 1.0 if sums is None else sums[j]
+    V[on, 0], V[off, 0] = 1.0, -1.0
+    T = np.ones(shape.n_outputs)  # other classes stay behind
     T[[on, off]] = 0.5, -0.5
     return Network(shape, (W, V), (np.array([level]), T))
 

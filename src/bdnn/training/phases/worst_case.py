@@ -12,7 +12,7 @@ from bdnn.errors import ModelError
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.losses.certified import CertifiedLoss
-from bdnn.search.certified import Balls, best_stump, improve_worst_case, stumps
+from bdnn.search.certified import Balls, improve_worst_case, stumps
 from bdnn.search.embedding import embed
 from bdnn.search.limits import projected
 from bdnn.search.loading import wait_for_worst_case
@@ -21,6 +21,7 @@ from bdnn.training.base import Phase
 from bdnn.training.gradients import Gradients
 from bdnn.training.limits import Share, check_positive
 from bdnn.training.phases.as_classes import AsClasses, search_for
+from bdnn.training.phases.robust_starts import robust_starts
 from bdnn.training.phases.search import NOT_LOADED
 from bdnn.training.run import Run
 
@@ -28,6 +29,8 @@ _PHASE = "certify"
 # Annealing sweeps of the first round, of all later ones, and wanted leads in units of the default.
 _FIRST_SWEEPS, _SWEEPS = 20, 100
 _LEADS = (1.0, 0.5, 2.0)
+# Part of the time that plain models to begin with may take.
+_STARTS = 0.2
 
 
 def balls_of(loss: CertifiedLoss) -> Balls:
@@ -86,17 +89,22 @@ class DescendWorstCase(Phase):
         )
         lead = self.wanted_lead or default_lead(shallow)
         rng = np.random.default_rng(run.budget.seed)
-        self._offer_stump(run, shallow, balls, rng)
+        share = run.slot("starts", _STARTS * slot.remaining)
+        start = self._offer_starts(run, balls, rng, share)
         if not wait_for_worst_case(run.slot("load", slot.remaining, until_close=False)):
             return run.end("time limit", NOT_LOADED)
         rounds = 0
         while not slot.is_over():
             if run.is_stalled(self.patience) and rounds > len(_LEADS):
                 return
-            is_given = rounds == 0 and run.given is not None and shape == shallow
+            begin = stumps(shallow, balls, rng)
+            if rounds == 0 and run.given is not None and shape == shallow:
+                begin = run.best
+            elif rounds < len(_LEADS) and start is not None:
+                begin = _beside(start, begin)
             found = improve_worst_case(
                 balls,
-                run.best if is_given else stumps(shallow, balls, rng),
+                begin,
                 wanted=lead * _LEADS[rounds % len(_LEADS)],
                 sweeps=_FIRST_SWEEPS if rounds == 0 else _SWEEPS,
                 slot=slot,
@@ -109,18 +117,37 @@ class DescendWorstCase(Phase):
             run.offer(projected(run.problem, network, rng), _PHASE)
             rounds += 1
 
-    def _offer_stump(
-        self, run: Run[Any], shallow: Architecture, balls: Balls, rng: np.random.Generator
-    ) -> None:
-        """Begin with one feature, so that no class alone is the answer where that is better."""
-        stump = best_stump(shallow, balls)
-        if stump is None:
-            return
-        try:
-            network = _copied(stump, run.problem.architecture)
-        except ModelError:
-            return
-        run.offer(projected(run.problem, network, rng), _PHASE)
+    def _offer_starts(
+        self, run: Run[Any], balls: Balls, rng: np.random.Generator, slot: Slot
+    ) -> Network | None:
+        """Begin with the best of plain models, which goes on record; return it as it was found."""
+        best, shape = None, run.problem.architecture
+        for name, start in robust_starts(shape, balls, run.budget.seed, slot):
+            try:
+                network = _copied(start, shape)
+            except ModelError:  # it has not the room
+                continue
+            network = projected(run.problem, network, rng)
+            loss = float(run.problem.value(network))
+            is_best = run.offer(network, f"robust {name}")
+            best = start if is_best else best
+            run.step(start=f"robust {name}", loss=loss, kept=str(is_best).lower())
+        return best
+
+
+def _beside(start: Network, stumps: Network) -> Network:
+    """A network whose first units are those of a start, and the others the ones of stumps.
+
+    The others have no say at first.
+    """
+    shape, units = stumps.architecture, len(start.weights[0])
+    if len(start.weights) != 2 or units > len(stumps.weights[0]):
+        return stumps
+    W, V = stumps.weights[0].copy(), np.zeros_like(stumps.weights[1])
+    t = stumps.thresholds[0].copy()
+    W[:units], t[:units] = start.weights[0], start.thresholds[0]
+    V[:, :units] = start.weights[1]
+    return Network(shape, (W, V), (t, start.thresholds[1]))
 
 
 def _copied(network: Network, shape: Architecture) -> Network:
