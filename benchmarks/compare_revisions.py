@@ -35,12 +35,15 @@ def work() -> None:
     warnings.simplefilter("ignore")
     for line in sys.stdin:
         asked = json.loads(line)
-        limit = {"time_limit": asked["seconds"]}
-        if "limits" in signature(BDNNClassifier).parameters:
+        known = signature(BDNNClassifier).parameters
+        given = {"time_limit": asked["seconds"]}
+        if "limits" in known:
             from bdnn import Limits
 
-            limit = {"limits": Limits(seconds=asked["seconds"])}
-        model = BDNNClassifier(random_state=asked["seed"], **asked["shape"], **limit)
+            given = {"limits": Limits(seconds=asked["seconds"])}
+        if "objective" in known:
+            given["objective"] = "loss"
+        model = BDNNClassifier(random_state=asked["seed"], **asked["shape"], **given)
         with np.load(asked["samples"]) as samples:
             X, y = samples["X"], samples["y"]
         began = time.perf_counter()
