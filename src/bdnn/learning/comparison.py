@@ -230,8 +230,7 @@ def _going_on(alive: Sequence[Trial], lesson: Lesson, left: float, rounds_left: 
         needed = trial.seconds / len(trial.stacks) * rounds_left
         is_behind = behind.sum() > _CERTAIN * float(np.sqrt(np.square(behind).sum()))
         is_late = seconds + needed > left and needed > _CHEAP * left
-        if kept and (is_behind or is_late):
-            continue
-        kept.append(trial)
-        seconds += needed
-    return kept
+        if not is_behind and not is_late:
+            kept.append(trial)
+            seconds += needed
+    return kept or order[:1]

@@ -106,7 +106,7 @@ def learn(
     """
     rng = np.random.default_rng(seed)
     weight = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, float)
-    ranges = describe_ranges(codes[weight > 0])
+    ranges = describe_ranges(codes if weight.all() else codes[weight > 0])
     most = min(MOST_ROWS, max(FEWEST_ROWS, slot.remaining * _LEARNT_PER_SECOND))
     most = most if surroundings is None else min(most, _MOST_GUARDED)
     rows = drawn(np.flatnonzero(weight > 0), int(most), rng)
