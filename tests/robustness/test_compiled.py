@@ -78,7 +78,7 @@ def test_linear_functions_below_the_leads_rule_out_nothing_that_is_there(norm):
                 assert one.is_changed(search.counter_example[None])[0]
             compared += 1
             relaxed += search.proof() is None
-    assert compared > len(seeds)
+    assert compared > 20
     assert relaxed > 3
 
 
