@@ -51,6 +51,10 @@ class Slot:
         """So many seconds from now on."""
         return cls(clock() + seconds, clock, is_stopped)
 
+    def __reduce__(self) -> tuple[Callable[[float], Slot], tuple[float]]:
+        """What another process gets is the time that is left: clocks of machines differ."""
+        return Slot.of, (self.remaining,)
+
     @property
     def remaining(self) -> float:
         """Seconds until the deadline, never negative."""

@@ -327,9 +327,9 @@ def with_entry(value):
 
 
 BAD_DATA = {
-    "inf": (with_entry(np.inf), XOR_LABELS, "inf in row 2, column 1"),
-    "-inf": (with_entry(-np.inf), XOR_LABELS, "inf in row 2, column 1"),
-    "huge": (with_entry(1e300), XOR_LABELS, "a value beyond 1e.100 in row 2, column 1"),
+    "inf": (with_entry(np.inf), XOR_LABELS, "inf in row 3, column 2"),
+    "-inf": (with_entry(-np.inf), XOR_LABELS, "inf in row 3, column 2"),
+    "huge": (with_entry(1e300), XOR_LABELS, "a value beyond 1e.100 in row 3, column 2"),
     "nothing": (np.array([[0.0, "?"]] * 4, dtype=object), XOR_LABELS, "has no values at all"),
     "objects": (np.array([[0.0, {}]] * 4, dtype=object), XOR_LABELS, "values of type dict"),
     "no rows": (np.zeros((0, 2)), np.zeros(0), "0 sample"),
@@ -358,7 +358,7 @@ def test_data_that_cannot_be_used_is_refused(case):
 @pytest.mark.parametrize("value", [np.inf, 1e300])
 def test_bad_numbers_are_refused_in_prediction_too(value):
     model = small().fit(XOR, XOR_LABELS)
-    with pytest.raises(DataError, match="row 2, column 1"):
+    with pytest.raises(DataError, match="row 3, column 2"):
         model.predict(with_entry(value))
 
 

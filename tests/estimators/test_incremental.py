@@ -165,7 +165,7 @@ REFUSED = {
     "no labels": ({}, lambda X, y: (X, None), "y is None"),
     "features": ({}, lambda X, y: (X[:, :1], y), "features"),
     "no rows": ({}, lambda X, y: (X[:0], y[:0]), "0 sample"),
-    "inf": ({}, lambda X, y: (X + np.inf, y), "inf in row 0"),
+    "inf": ({}, lambda X, y: (X + np.inf, y), "inf in row 1"),
     "length": ({}, lambda X, y: (X, y[:1]), "inconsistent"),
     "weights": ({}, lambda X, y: (X, y, [1.0, -1.0]), "sample_weight"),
     "width": ({"hidden": (2,)}, lambda X, y: (X, y), "keeps the network"),

@@ -66,9 +66,32 @@ def test_cross_validation_and_restarts_of_a_fit(cluster):
     here = cross_val_score(model, X, y, cv=2)
     with dask_cluster(cluster.scheduler_address):
         there = cross_val_score(model, X, y, cv=2)
-        # Restarts share memory, so they stay in threads where the fit is.
-        model.fit(X, y)
+        restarts = model.fit(X, y).network_
     assert there.tolist() == here.tolist()
+    assert restarts == model.fit(X, y).network_
+
+
+def test_one_fit_and_its_verification_although_workers_die(cluster):
+    X, y = load_iris(return_X_y=True)
+    X, y = X[40:100:2], y[40:100:2]
+    killed = []
+
+    def kill_one(*_):
+        if len(killed) < 2 and cluster.workers:
+            pid = next(iter(cluster.workers.values())).pid
+            if pid not in killed:
+                killed.append(pid)
+                os.kill(pid, signal.SIGKILL)
+
+    model = BDNNClassifier(hidden=(2,), limits=Limits(seconds=300), n_jobs=2, random_state=0)
+    model.fit(X, y)
+    here, network = model.verify(X, radius=0.2, norm="linf", n_jobs=2), model.network_
+    with dask_cluster(cluster.scheduler_address):
+        model.set_params(callback=kill_one).fit(X, y)
+        there = model.verify(X, radius=0.2, norm="linf", n_jobs=2, on_progress=kill_one)
+    assert killed
+    assert model.network_ == network
+    assert there.answers == here.answers
 
 
 def test_no_scheduler_is_one_sentence(monkeypatch):

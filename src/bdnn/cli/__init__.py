@@ -14,6 +14,7 @@ from typing import Annotated, cast
 import typer
 
 from bdnn.cli.commands.check import check
+from bdnn.cli.commands.compare import compare
 from bdnn.cli.commands.curve import curve
 from bdnn.cli.commands.explain import explain
 from bdnn.cli.commands.export import export
@@ -83,6 +84,7 @@ for _command, _example in (
     (check, "bdnn check model.json breast-cancer"),
     (export, "bdnn export model.json --to c --out model.h"),
     (curve, "bdnn curve breast-cancer --budgets 512,1024,2048 --out curve.png"),
+    (compare, "bdnn compare breast-cancer --seconds 30 --out compare.png"),
     (plot, "bdnn plot model.json breast-cancer --what regions --out regions.png"),
     (reproduce, "bdnn reproduce all --quick --out results"),
     (bench, "bdnn bench proof --out results"),

@@ -89,7 +89,7 @@ class Task:
         X, y = samples.X[chosen], samples.y[chosen]
         target = {"name": samples.target, "place": samples.target_place}
         extra = {"target": target, "data": data, "rows": format_rows(chosen)}
-        with _convergence_warnings() as messages, display or nullcontext():
+        with convergence_warnings() as messages, display or nullcontext():
             model, facts = self._train(X, y, encoder=samples.encoder, callback=display)
             with undisturbed():
                 path, problem = _save(
@@ -176,7 +176,7 @@ class Task:
             models = []
             for k, (trained, _) in enumerate(parts, start=1):
                 output.tell([f"cross-validation, part {k} of {len(parts)}"])
-                with _convergence_warnings():
+                with convergence_warnings():
                     fold, _ = self._train(
                         X[trained], y[trained], encoder=samples.encoder, callback=None
                     )
@@ -241,7 +241,7 @@ def _save(
 
 
 @contextmanager
-def _convergence_warnings() -> Iterator[list[str]]:
+def convergence_warnings() -> Iterator[list[str]]:
     """Collect the warnings that a limit was reached; they are no fault of the program."""
     messages: list[str] = []
     with warnings.catch_warnings():

@@ -228,7 +228,7 @@ class BDNNEstimator(FittedModel):
         def finish() -> TrainingResult:
             error = result.error if task.true_problem is None else task.true_problem.error(network)
             told = replace(result, error=error, seconds=result.seconds + prepared)
-            model = Model(task.encoder, network, task.classes, task.targets)
+            model = Model(task.encoder, network, task.samples.plain_classes, task.targets)
             if model.kind == "classifier":
                 model = self._calibrated(model, task)
             self._take(model, told, task.certificate, memory)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -32,6 +33,7 @@ from bdnn.estimators.problems import (
     check_robust,
 )
 from bdnn.estimators.samples import LabelledSamples, Memory
+from bdnn.estimators.seen_rows import SeenRows
 from bdnn.estimators.tables import learn_table
 from bdnn.estimators.validation import check_labels
 from bdnn.model import Model
@@ -110,7 +112,8 @@ class BDNNClassifier(ClassifierMixin, GrowingEstimator):  # type: ignore[misc]
         A network of the same architecture to begin with.
     random_state : int, RandomState or None, default None
     n_jobs : int or None, default None
-        Threads a solver may use; results are reproducible with one.
+        Trainings or restarts at a time, and threads that a solver may use; a solver is reproducible
+        with one.
     callback : callable or None, default None
         Called with a :class:`~bdnn.training.Progress` while training; return True to stop.
 
@@ -221,13 +224,23 @@ class BDNNClassifier(ClassifierMixin, GrowingEstimator):  # type: ignore[misc]
         shape = learned.network.architecture
 
         def finish() -> None:
-            task = self._task(samples, shape, learned.encoder, budget, is_learnt=True)
-            network = lowered(learned.network, task.problem)
-            data = task.certificate.get("data")
-            result = learned_result(learned, network, task.problem, data, began)
-            model = Model(learned.encoder, network, task.classes)
+            network, encoder = learned.network, learned.encoder
+            if self.robust is not None or check_constraints(self.constraints):
+                task = self._task(samples, shape, encoder, budget, is_learnt=True)
+                problem, certificate = task.problem, task.certificate
+                network = lowered(network, problem.loss, network.scores(problem.inputs))
+                unit = Fraction(problem.samples.unit)
+                loss, error = problem.value(network), problem.error(network)
+                figures = loss, problem.irreducible, error, unit
+            else:
+                seen, certificate = SeenRows.of(network, encoder, samples), {}
+                certificate["data"] = samples.describe()
+                network = lowered(network, seen.loss, seen.sums - network.output_thresholds)
+                figures = seen.figures(network)
+            result = learned_result(learned, network, figures, certificate["data"], began)
+            model = Model(encoder, network, samples.plain_classes)
             model = with_probabilities(model, learned, samples.labels, samples.weight)
-            self._take(model, result, task.certificate, Memory(samples, shape, None))
+            self._take(model, result, certificate, Memory(samples, shape, None))
 
         to_the_end(finish)
         warn_if_too_large(self.result_.held_out, self.max_bytes)

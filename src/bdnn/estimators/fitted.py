@@ -22,8 +22,11 @@ from bdnn.estimators.tables import known_codes
 from bdnn.evaluation.explanation import Explanation, explain
 from bdnn.evaluation.importance import Importance, importances
 from bdnn.export.c import CExport, export_c
+from bdnn.export.javascript import to_javascript
 from bdnn.export.onnx import to_onnx
 from bdnn.export.rules import to_rules
+from bdnn.export.spreadsheet import to_spreadsheet
+from bdnn.export.sql import to_sql
 from bdnn.model import Model
 from bdnn.model_file import ModelRecord, write_model
 from bdnn.model_file.seen import SeenRows
@@ -230,7 +233,24 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
     def to_c(self, **options: Any) -> CExport:
         """The model as a C99 header; options as for :func:`bdnn.export.c.export_c`."""
         check_is_fitted(self, "model_")
+        if options.get("rows") is not None:
+            options["rows"] = self._values(options["rows"])
         return export_c(self.model_, data=self._certificate.get("data"), **options)
+
+    def to_sql(self, table: str = "data", **options: Any) -> str:
+        """The model as a query; see :func:`bdnn.export.sql.to_sql`."""
+        check_is_fitted(self, "model_")
+        return to_sql(self.model_, table, **options)
+
+    def to_javascript(self, name: str = "predict") -> str:
+        """The model as a function; see :func:`bdnn.export.javascript.to_javascript`."""
+        check_is_fitted(self, "model_")
+        return to_javascript(self.model_, name)
+
+    def to_spreadsheet(self, rows: int = 100) -> bytes:
+        """The model as an ``.xlsx``; see :func:`bdnn.export.spreadsheet.to_spreadsheet`."""
+        check_is_fitted(self, "model_")
+        return to_spreadsheet(self.model_, rows)
 
     def to_onnx(self) -> bytes:
         """The model as an ONNX file; see :func:`bdnn.export.onnx.to_onnx`."""

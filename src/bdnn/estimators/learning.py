@@ -28,7 +28,7 @@ from bdnn.model import Model
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-from bdnn.problem.problem import Problem
+from bdnn.problem.bound import Bound
 from bdnn.training.limits import Budget
 from bdnn.training.result import Progress, TrainingResult
 
@@ -171,6 +171,7 @@ def learn_samples(
         samples.weight,
         slot=Slot.of(max(0.0, left), is_stopped=is_stopped),
         seed=budget.seed,
+        workers=budget.threads,
         inputs=inputs,
         hidden=hidden,
         most_inputs=most_inputs,
@@ -185,18 +186,19 @@ def learn_samples(
 def learned_result(
     learned: Learned,
     network: Network,
-    problem: Problem[Any],
+    figures: tuple[Fraction, Bound, float, Fraction],
     data: Mapping[str, Any] | None,
     began: float,
 ) -> TrainingResult:
     """What is known of a learnt network: its loss as it is, a bound that costs nothing, bytes."""
     model = Model(learned.encoder, network, tuple(range(network.architecture.n_outputs)))
     flash = export_c(model, data=data).flash_estimate
+    loss, bound, error, unit = figures
     return TrainingResult(
         status="interrupted" if learned.is_interrupted else "selected",
-        loss=float(problem.value(network) * Fraction(problem.samples.unit)),
-        proof=problem.irreducible.in_units(Fraction(problem.samples.unit)),
-        error=problem.error(network),
+        loss=float(loss * unit),
+        proof=bound.in_units(unit),
+        error=error,
         seconds=time.perf_counter() - began,
         method="learning",
         held_out=replace(learned.held_out, bytes=flash),
@@ -239,11 +241,10 @@ def with_probabilities(
     return model.calibrated(known.scores[rows], classes, shares, "held-out rows")
 
 
-def lowered(network: Network, problem: Problem[Any]) -> Network:
+def lowered(network: Network, loss: Any, scores: FloatArray) -> Network:
     """Shift all output thresholds alike to where the loss is least; the classes stay."""
-    scores = network.scores(problem.inputs)
     levels, place = np.unique(scores, return_inverse=True)
-    gains = (problem.loss.cost_off - problem.loss.cost_on).ravel()
+    gains = (loss.cost_off - loss.cost_on).ravel()
     by_level = np.bincount(place.ravel(), gains, len(levels))
     # Entry p is the merit of switching on everything from level p upwards.
     merits = np.append(np.cumsum(by_level[::-1])[::-1], 0.0)

@@ -112,11 +112,6 @@ class Task:
     # What a model file says of the training.
     certificate: dict[str, Any] = field(default_factory=dict)
 
-    @property
-    def classes(self) -> tuple[Any, ...]:
-        """Labels for the model, as plain values."""
-        return tuple(c.item() if isinstance(c, np.generic) else c for c in self.samples.classes)
-
 
 #: The problem of inputs, given which sample each of them is and its weight.
 MakeProblem = Callable[[FloatArray, NDArray[np.intp], FloatArray], Problem[Any]]

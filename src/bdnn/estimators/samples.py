@@ -131,6 +131,11 @@ class LabelledSamples:
         return replace(samples, held_out=held_out, counts_all=self.counts_all)
 
     @property
+    def plain_classes(self) -> tuple[Any, ...]:
+        """Labels for the model, as plain values."""
+        return tuple(c.item() if isinstance(c, np.generic) else c for c in self.classes)
+
+    @property
     def n_outputs(self) -> int:
         """Number of classes or targets."""
         return len(self.classes) if self.labels.ndim == 1 else int(self.labels.shape[1])

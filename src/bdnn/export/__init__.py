@@ -1,1 +1,1 @@
-"""Models in other forms: C headers, ONNX models, rules."""
+"""Models in other forms: C, ONNX, SQL, JavaScript, spreadsheets, rules."""

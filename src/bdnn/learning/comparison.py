@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -12,6 +12,7 @@ from bdnn.learning.flash import stack_bytes
 from bdnn.learning.folds import IntArray
 from bdnn.learning.stack import Array, Candidate, Lesson, Stack
 from bdnn.network.activation import BoolArray
+from bdnn.parallel import run_tasks
 
 # Standard errors by which a candidate has to be behind the best to be given up.
 _CERTAIN = 3.0
@@ -152,8 +153,20 @@ def ranked(trials: Sequence[Trial], lesson: Lesson) -> list[Trial]:
     return sorted(trials, key=key)
 
 
+def timed(candidate: Candidate, lesson: Lesson, seed: int, slot: Slot) -> tuple[Stack, float]:
+    """Train a candidate, and tell how long that took."""
+    begun = slot.clock()
+    return candidate.fit(lesson, seed=seed, slot=slot), slot.clock() - begun
+
+
 def compare(
-    trials: Sequence[Trial], lesson: Lesson, repeats: Sequence[IntArray], *, seed: int, slot: Slot
+    trials: Sequence[Trial],
+    lesson: Lesson,
+    repeats: Sequence[IntArray],
+    *,
+    seed: int,
+    slot: Slot,
+    workers: int = 1,
 ) -> None:
     """Train every candidate without one fold after the other, as far as time goes.
 
@@ -178,21 +191,34 @@ def compare(
         inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         part = lesson.rows(inside if number else rows)
         time = slot if number else slot.part(_FIRST)
-        for place, trial in enumerate(alive):
-            if trial.stacks and slot.is_over():
-                return
-            own = time.part(min(1.0, (1.0 if number == 0 else 3.0) / (len(alive) - place)))
-            begun = slot.clock()
-            stack = trial.candidate.fit(part, seed=seed + number, slot=own)
+        tasks = _tasks(alive, part, seed + number, time, (3 if number else 1) * workers)
+        fitted = run_tasks(lambda task: timed(*task), tasks, n_jobs=workers, prefer="processes")
+        n_fitted = 0
+        for (stack, seconds), trial in zip(fitted, alive, strict=False):
             if is_drawn and number == 1:
                 trial.forget()  # what a part of the rows is enough for, is who goes on
-            trial.add(stack, lesson, outside, slot.clock() - begun)
-        kept = _going_on(alive, lesson, slot, len(rounds) - number - (not is_drawn))
+            trial.add(stack, lesson, outside, seconds)
+            n_fitted += 1
+        if n_fitted < len(alive):
+            return
+        left = workers * slot.remaining
+        kept = _going_on(alive, lesson, left, len(rounds) - number - (not is_drawn))
         # A part of many rows tells who is best; few rows do not, and plain ones are cheap.
         alive = kept if is_drawn else [trial for trial in alive if trial in kept]
 
 
-def _going_on(alive: Sequence[Trial], lesson: Lesson, slot: Slot, rounds_left: int) -> list[Trial]:
+def _tasks(
+    alive: Sequence[Trial], lesson: Lesson, seed: int, slot: Slot, share: float
+) -> Iterator[tuple[Candidate, Lesson, int, Slot]]:
+    """Trainings of one round, each with a share of what is left once its turn has come."""
+    for place, trial in enumerate(alive):
+        if trial.stacks and slot.is_over():
+            return
+        own = slot.part(min(1.0, share / (len(alive) - place)))
+        yield trial.candidate, lesson, seed, own
+
+
+def _going_on(alive: Sequence[Trial], lesson: Lesson, left: float, rounds_left: int) -> list[Trial]:
     """Those that may still be the best, as many as there is time for, by rank."""
     rows = np.flatnonzero(alive[0].count)
     order = ranked(alive, lesson)
@@ -203,10 +229,8 @@ def _going_on(alive: Sequence[Trial], lesson: Lesson, slot: Slot, rounds_left: i
         behind = mistakes(trial, lesson, rows) - least
         needed = trial.seconds / len(trial.stacks) * rounds_left
         is_behind = behind.sum() > _CERTAIN * float(np.sqrt(np.square(behind).sum()))
-        left = slot.remaining
         is_late = seconds + needed > left and needed > _CHEAP * left
-        if kept and (is_behind or is_late):
-            continue
-        kept.append(trial)
-        seconds += needed
-    return kept
+        if not is_behind and not is_late:
+            kept.append(trial)
+            seconds += needed
+    return kept or order[:1]

@@ -10,15 +10,16 @@ import numpy as np
 
 from bdnn.clock import Slot
 from bdnn.learning.candidates import candidates, robust_candidates, student
-from bdnn.learning.comparison import Trial, blend, compare, ranked
+from bdnn.learning.comparison import Trial, blend, compare, ranked, timed
 from bdnn.learning.flash import FlashSize, least_bytes, stack_bytes
 from bdnn.learning.folds import IntArray, folds_of
 from bdnn.learning.gradients import Gradients
 from bdnn.learning.held_out import HeldOut, held_out_of
 from bdnn.learning.joining import is_joinable, join
 from bdnn.learning.shrinking import shrunk
-from bdnn.learning.stack import Array, Lesson, Stack
+from bdnn.learning.stack import Array, Candidate, Lesson, Stack
 from bdnn.learning.teaching import taught, unseen_opinion
+from bdnn.parallel import run_tasks
 
 MOST_ROWS, FEWEST_ROWS = 100_000, 1000  # that are learnt from
 _COMPARED_PER_SECOND = 2000  # of them, by candidates
@@ -53,7 +54,11 @@ class Course:
     most_inputs: int | None
     max_bytes: int | None
     flash: FlashSize
+    workers: int = 1
     is_interrupted: bool = False
+
+    def __post_init__(self) -> None:
+        self.slot = self.slot.until(lambda: self.is_interrupted)
 
     def run(self) -> tuple[Stack, HeldOut]:
         """Train the network, and tell what is known of held-out rows."""
@@ -75,7 +80,7 @@ class Course:
         with self._kept():
             # A robust candidate takes no longer on all rows than on the folds.
             time = self.slot.part(_COMPARING_GUARDED if part.around else _COMPARING)
-            compare(trials, part, repeats, seed=seed, slot=time)
+            compare(trials, part, repeats, seed=seed, slot=time, workers=self.workers)
         if not any(trial.stacks for trial in trials):  # the plainest takes no time
             compare(trials[:1], part, repeats[:1], seed=seed, slot=self.slot)
         trials = [trial for trial in trials if trial.stacks]
@@ -108,7 +113,7 @@ class Course:
         try:
             yield
         except KeyboardInterrupt:
-            self.slot, self.is_interrupted = replace(self.slot, deadline=-np.inf), True
+            self.is_interrupted = True
 
     def _fits(self, stack: Stack) -> bool:
         if self.max_bytes is not None:
@@ -177,24 +182,33 @@ class Course:
         pupil = Trial.of("learnt from the best", own, part, is_taught=True)
         beside = max(trial.seconds / len(trial.stacks) for trial in teachers)
         with self._kept():
-            for fold in range(min(int(folds.max()) + 1, len(teachers[0].stacks))):
+            n_folds = min(int(folds.max()) + 1, len(teachers[0].stacks))
+            for first in range(0, n_folds, self.workers):
                 # The last network takes as long as two of these, and may have another beside it.
-                left = self.slot.remaining - 3.0 * pupil.seconds / max(fold, 1) - 2.0 * beside
+                left = self.slot.remaining - 3.0 * pupil.seconds / max(first, 1) - 2.0 * beside
                 if half is None or left <= 0 or self.slot.is_over():
                     break
-                inside, outside = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
-                begun = self.slot.clock()
-                lesson = taught(
-                    part.rows(inside),
-                    share[inside],
-                    [[trial.stacks[fold]] for trial in teachers],
-                    self.column_of,
-                    self.rng,
-                )
-                seed = int(self.rng.integers(2**31))
-                stack = half.fit(lesson, seed=seed, slot=self.slot.part(_TRYING))
-                pupil.add(stack, part, outside, self.slot.clock() - begun)
+                tasks: list[tuple[Candidate, Lesson, int]] = []
+                for fold in range(first, min(first + self.workers, n_folds)):
+                    inside = np.flatnonzero(folds != fold)
+                    lesson = taught(
+                        part.rows(inside),
+                        share[inside],
+                        [[trial.stacks[fold]] for trial in teachers],
+                        self.column_of,
+                        self.rng,
+                    )
+                    tasks.append((half, lesson, int(self.rng.integers(2**31))))
+                for fold, (stack, seconds) in enumerate(self._fitted(tasks, _TRYING), first):
+                    pupil.add(stack, part, np.flatnonzero(folds == fold), seconds)
         return pupil
+
+    def _fitted(
+        self, tasks: Sequence[tuple[Candidate, Lesson, int]], share: float
+    ) -> Iterator[tuple[Stack, float]]:
+        """Train several networks at a time, each with a share of what is left."""
+        timely = ((*task, self.slot.part(share)) for task in tasks)
+        return run_tasks(lambda task: timed(*task), timely, n_jobs=self.workers, prefer="processes")
 
     def _choose(
         self, trials: Sequence[Trial], pupil: Trial, part: Lesson
@@ -225,22 +239,25 @@ class Course:
 
     def _last(self, chosen: Trial, share: Array, teachers: Sequence[Trial]) -> Stack:
         """Train the chosen way on all rows, or both of two ways side by side."""
-        stacks = []
-        for trial in chosen.parts or (chosen,):
+        trials = chosen.parts or (chosen,)
+        stacks = [trial.stacks[0] for trial in trials]  # better than those there is no time for
+        tasks: dict[int, tuple[Candidate, Lesson, int]] = {}
+        needed = 0.0
+        for place, trial in enumerate(trials):
             lesson, way = self.lesson, trial.candidate
-            if trial.seconds / len(trial.stacks) > self.slot.remaining or self.slot.is_over():
-                stacks.append(trial.stacks[0])  # better than one that there is no time for
+            needed += trial.seconds / len(trial.stacks) / min(self.workers, len(trials))
+            if needed > self.slot.remaining or self.slot.is_over():
                 continue
             if trial.is_taught:
                 asked = [teacher.stacks for teacher in teachers]
                 lesson = taught(lesson, share, asked, self.column_of, self.rng)
                 way = self._student(self.lesson, teachers) or way
-            seed = int(self.rng.integers(2**31))
-            begun = self.slot.clock()
-            stack = way.fit(lesson, seed=seed, slot=self.slot)
-            stacks.append(trial.stacks[0] if self.slot.is_stopped() else stack)
+            tasks[place] = way, lesson, int(self.rng.integers(2**31))
+        fitted = zip(tasks, self._fitted(list(tasks.values()), 1.0), strict=True)
+        for place, (stack, seconds) in fitted:
+            stacks[place] = stacks[place] if self.slot.is_stopped() else stack
             if isinstance(way, Gradients) and not chosen.parts:
-                stacks += self._beside(stack, way, lesson, self.slot.clock() - begun)
+                stacks += self._beside(stack, way, lesson, seconds)
         stack = join(stacks, self.lesson.table.bits.shape[1])
         # More rows may make more conditions; what was tried fits.
         if not self._fits(stack):
@@ -254,15 +271,14 @@ class Course:
         found: list[Stack] = []
         if self.hidden is not None or self.ternary or not is_joinable(stack):
             return found
-        while len(found) + 1 < _COPIES and 1.2 * seconds < self.slot.remaining:
-            if stack_bytes(stack) * (len(found) + 2) > _MOST_COPIED:
-                break
-            seed = int(self.rng.integers(2**31))
-            more = way.fit(lesson, seed=seed, slot=self.slot)
-            joined = join([stack, *found, more], lesson.table.bits.shape[1])
-            if self.slot.is_over() or not self._fits(joined):
-                break
-            found.append(more)
+        most = min(_COPIES, _MOST_COPIED // stack_bytes(stack)) - 1
+        while len(found) < most and 1.2 * seconds < self.slot.remaining:
+            seeds = self.rng.integers(2**31, size=min(self.workers, most - len(found)))
+            for more, _ in self._fitted([(way, lesson, int(seed)) for seed in seeds], 1.0):
+                joined = join([stack, *found, more], lesson.table.bits.shape[1])
+                if self.slot.is_over() or not self._fits(joined):
+                    return found
+                found.append(more)
         return found
 
 

@@ -57,6 +57,7 @@ def learn(
     *,
     slot: Slot,
     seed: int = 0,
+    workers: int = 1,
     inputs: Inputs | None = None,
     hidden: tuple[int, ...] | None = None,
     ternary: bool = False,
@@ -81,6 +82,9 @@ def learn(
     slot : Slot
         All of the time; what is known to be enough takes less.
     seed : int
+    workers : int
+        Trainings at a time. As long as none of them runs out of time, all numbers of them end with
+        the same network.
     inputs : Inputs, optional
     hidden : tuple of int, optional
         Widths of the hidden layers, which are then kept.
@@ -102,7 +106,7 @@ def learn(
     """
     rng = np.random.default_rng(seed)
     weight = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, float)
-    ranges = describe_ranges(codes[weight > 0])
+    ranges = describe_ranges(codes if weight.all() else codes[weight > 0])
     most = min(MOST_ROWS, max(FEWEST_ROWS, slot.remaining * _LEARNT_PER_SECOND))
     most = most if surroundings is None else min(most, _MOST_GUARDED)
     rows = drawn(np.flatnonzero(weight > 0), int(most), rng)
@@ -120,6 +124,7 @@ def learn(
         encode,
         weights=WeightSet.parse("ternary"),
         sample_weight=weight,
+        labels=labels,
         wanted=None if surroundings else tail_cuts(codes, encode.cuts),
         reach=reach,
         header=header,
@@ -139,7 +144,7 @@ def learn(
     with threadpool_limits(1):
         flash = FlashSize(encoder, ranges)
         shape = hidden, ternary, most_inputs, max_bytes
-        course = Course(lesson, together, encoder.column_of, rng, slot, *shape, flash)
+        course = Course(lesson, together, encoder.column_of, rng, slot, *shape, flash, workers)
         stack, held_out = course.run()
     encoder, network = seen_network(stack, encoder)
     scores = network.scores(encoder.transform(codes[held_out.rows]))

@@ -135,10 +135,10 @@ def describe_data(
 
 def describe_ranges(X: FloatArray) -> dict[str, Any]:
     """Least and largest values of columns, and units that they are whole counts of."""
-    some = np.where(np.isnan(X).all(axis=0), 0.0, X)
+    is_empty = np.isnan(X).all(axis=0)
     return {
-        "low": np.nanmin(some, axis=0).tolist(),
-        "high": np.nanmax(some, axis=0).tolist(),
+        "low": np.where(is_empty, 0.0, np.fmin.reduce(X, axis=0)).tolist(),
+        "high": np.where(is_empty, 0.0, np.fmax.reduce(X, axis=0)).tolist(),
         "per_unit": _units(X),
     }
 
@@ -158,9 +158,9 @@ def fingerprint(X: FloatArray, labels: NDArray[np.intp]) -> str:
     table = np.empty((len(X), width), dtype=np.uint8)
     table[:, :-8] = np.ascontiguousarray(X, dtype="<f8").view(np.uint8)
     table[:, -8:] = labels.astype("<i8")[:, None].view(np.uint8)
-    data = table.tobytes()
-    records = sorted(data[i : i + width] for i in range(0, len(data), width))
-    return hashlib.sha256(b"".join(records)).hexdigest()
+    records = table.view(f"V{width}").ravel()
+    records.sort()
+    return hashlib.sha256(records.data).hexdigest()
 
 
 def format_rows(rows: NDArray[np.intp]) -> str:

@@ -21,6 +21,8 @@ BoolArray = NDArray[np.bool_]
 _CHUNK_ENTRIES = 1 << 16
 # Products of blocks of this size are not worth several threads to a BLAS, and stay in cache.
 _PRODUCT_ENTRIES = 1 << 19
+# Weights from which zeros are left out where all but one of so many are 0, rows at a time then.
+_MANY_WEIGHTS, _SPARSE, _SPARSE_ROWS = 4096, 10, 256
 # Sums of multiples of 2**-20, as scaled inputs are, with integer weights do not round.
 _GRID = 2.0**20
 _EXACT = 2.0**53
@@ -204,11 +206,19 @@ def weighted_sums(inputs: FloatArray, weights: FloatArray) -> FloatArray:
     if largest:
         chunk = min(chunk, _PRODUCT_ENTRIES // max(1, n_units * n_inputs))
     chunk = max(1, chunk)
+    sparse = None
+    if largest and np.count_nonzero(weights) * _SPARSE < weights.size > _MANY_WEIGHTS:
+        from scipy.sparse import csr_array  # slow to load
+
+        sparse, chunk = csr_array(weights), _SPARSE_ROWS
     for first in range(0, n_samples, chunk):
         rows = slice(first, first + chunk)
         block, target = inputs[rows], sums[rows]
         if largest and _is_on_grid(block, largest):
-            np.matmul(block, columns, out=target)
+            if sparse is None:
+                np.matmul(block, columns, out=target)
+            else:
+                target[:] = (sparse @ np.ascontiguousarray(block.T)).T
             continue
         # Units in lines and samples along them: long vectors also where units are few.
         lines = np.ascontiguousarray(block.T)

@@ -16,6 +16,7 @@ from bdnn.network.activation import STEP, Activation, BoolArray, FloatArray, ste
 from bdnn.network.architecture import Architecture
 
 # Values of a layer that are computed at once.
+_FEWEST_ROWS = 512  # below which preparing the weights takes longer than using them
 _BLOCK_ENTRIES = 1 << 16
 # The table of a wider layer would take longer to fill than it saves.
 _WIDEST_TABLE = 10
@@ -178,7 +179,7 @@ class Network:
         sums = np.empty((len(values), self.architecture.n_outputs))
         on = np.empty(sums.shape, dtype=bool)
         # Blocks of rows stay in cache from layer to layer.
-        block = max(1, _BLOCK_ENTRIES // max(self.architecture.widths))
+        block = max(_FEWEST_ROWS, _BLOCK_ENTRIES // max(self.architecture.widths))
         for first in range(0, len(values), block):
             rows = slice(first, first + block)
             every_sum, every_value = self._forward(values[rows])

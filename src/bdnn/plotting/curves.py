@@ -170,6 +170,48 @@ def plot_size(curve: Any, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def plot_comparison(contenders: Sequence[Any], *, ax: Axes | None = None) -> Axes:
+    """Draw accuracy against bytes of networks and plain models.
+
+    Parameters
+    ----------
+    contenders : sequence of Contender
+        Of :func:`bdnn.evaluation.comparison.compare`. Bars are standard errors.
+    ax : matplotlib axes, optional
+        Where to draw; by default a new figure.
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    if not contenders:
+        raise DataError("there is nothing to draw: give models to compare.")
+    ax = ax or new_axes(1)[1][0]
+    kinds = ((True, "networks", 0), (False, "plain models", 5))
+    for is_network, label, place in kinds:
+        some = [each for each in contenders if each.is_network == is_network]
+        if not some:
+            continue
+        sizes, right, spread = np.array([(c.bytes, c.accuracy, c.error) for c in some], float).T
+        marker, colour = MARKERS[place % len(MARKERS)], COLOURS[place]
+        ax.errorbar(sizes, right, spread, label=label, color=colour, marker=marker, linestyle="")
+        for each in some if not is_network else ():
+            is_right = each.bytes**2 > min(sizes) * max(sizes)
+            ax.annotate(
+                each.name,
+                (each.bytes, each.accuracy),
+                xytext=(-4 if is_right else 4, 4),
+                textcoords="offset points",
+                ha="right" if is_right else "left",
+                fontsize="small",
+            )
+    ax.set_xscale("log", base=2)
+    ax.set_xlabel("bytes")
+    ax.set_ylabel("accuracy")
+    ax.legend()
+    return ax
+
+
 def _table(runs: Sequence[Run], field: str) -> FloatArray:
     """One line per run, NaN where a run ended earlier or has no such number."""
     table = np.full((len(runs), max(map(len, runs))), np.nan)

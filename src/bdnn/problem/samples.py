@@ -47,15 +47,21 @@ class Samples:
         rows = np.flatnonzero(given > 0)
         kept = np.ascontiguousarray(X[rows] + 0.0)
         first, group = (np.arange(len(kept)),) * 2 if apart else equal_rows(kept)
-        line = np.full(len(X), -1, dtype=np.int64)
+        return cls.of_lines(np.ascontiguousarray(kept[first]), given, group)
+
+    @classmethod
+    def of_lines(cls, inputs: FloatArray, weight: FloatArray, group: IndexArray) -> Samples:
+        """Lines and weights of rows, and the line of every row that counts."""
+        rows = np.flatnonzero(weight > 0)
+        line = np.full(len(weight), -1, dtype=np.int64)
         line[rows] = group
-        counts, grain = whole_multiples(given)
+        counts, grain = whole_multiples(weight)
         unit = Fraction(1)
         if grain.denominator > 1:
-            largest = given.max()  # of which the sum of all may be no float any more
-            mean = np.log2((given[rows] / largest).mean()) + np.log2(largest)
+            largest = weight.max()  # of which the sum of all may be no float any more
+            mean = np.log2((weight[rows] / largest).mean()) + np.log2(largest)
             unit = Fraction(2) ** int(np.round(mean))
-        return cls(np.ascontiguousarray(kept[first]), line, counts, grain / unit, float(unit))
+        return cls(inputs, line, counts, grain / unit, float(unit))
 
     @property
     def n_lines(self) -> int:
@@ -131,19 +137,24 @@ def to_floats(whole: IntegerArray, grain: Fraction) -> FloatArray:
     return np.array(flat, dtype=float).reshape(whole.shape)
 
 
+def fingerprints(X: FloatArray) -> NDArray[np.uint64]:
+    """A number per row that equal rows have in common, and others hardly ever."""
+    words = np.ascontiguousarray(X).view(np.uint64)
+    found = np.zeros(len(X), dtype=np.uint64)
+    for j in range(X.shape[1]):
+        found ^= words[:, j]
+        found *= np.uint64(0x9E3779B97F4A7C15)
+        found ^= found >> np.uint64(29)
+    return found
+
+
 def equal_rows(X: FloatArray) -> tuple[IndexArray, IndexArray]:
     """Find the first of every set of equal rows, and the set of every row.
 
     Sorting 64-bit fingerprints is many times faster than sorting rows, and gives an order that
     does not depend on the order of the samples; an accidental clash falls back to the rows.
     """
-    words = np.ascontiguousarray(X).view(np.uint64)
-    fingerprint = np.zeros(len(X), dtype=np.uint64)
-    for j in range(X.shape[1]):
-        fingerprint ^= words[:, j]
-        fingerprint *= np.uint64(0x9E3779B97F4A7C15)
-        fingerprint ^= fingerprint >> np.uint64(29)
-    _, first, group = np.unique(fingerprint, return_index=True, return_inverse=True)
+    _, first, group = np.unique(fingerprints(X), return_index=True, return_inverse=True)
     if not (X[first[group]] == X).all():
         _, first, group = np.unique(X, axis=0, return_index=True, return_inverse=True)
     return first, group.reshape(-1)

@@ -12,10 +12,10 @@ is only taken over when a second program, of a slightly smaller radius, is found
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+from bdnn.clock import Slot
 from bdnn.network.activation import FloatArray
 from bdnn.robustness.adversary import Adversary
 from bdnn.robustness.attacks import CounterExamples, pulled_back
@@ -91,7 +91,7 @@ class Answer:
 
 @dataclass
 class ExactVerifier:
-    """One sample that cheap methods left open, until a deadline of ``time.perf_counter``.
+    """One sample that cheap methods left open, and the time that it has.
 
     Without an engine the solver is the one that suits the program.
     """
@@ -100,7 +100,7 @@ class ExactVerifier:
     answer: Answer
     radius: float
     smallest: bool
-    deadline: float
+    slot: Slot
     engine: AbstractSolver | None
 
     def settle(self, method: str) -> Answer:
@@ -298,7 +298,7 @@ class ExactVerifier:
 
     @property
     def _remaining(self) -> float:
-        return max(0.0, self.deadline - time.perf_counter())
+        return self.slot.remaining
 
     @property
     def _is_over(self) -> bool:

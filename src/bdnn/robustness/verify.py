@@ -13,9 +13,10 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Real
+from operator import methodcaller
 from typing import Literal, get_args
 
 import numpy as np
@@ -211,21 +212,20 @@ def verify(
         left = deadline - time.perf_counter()
         COMPILED_BOXES.wait(Slot.of(min(_COMPILING, _COMPILING_SHARE * left)))
     workers = effective_n_jobs(n_jobs)
-    done = n_samples - sum(is_open)
+    rows = np.flatnonzero(is_open).tolist()
 
-    def settle(i: int) -> None:
-        nonlocal done
-        left = (n_samples - done) / workers
-        share = max(0.0, deadline - time.perf_counter()) / max(1.0, left)
-        end, one = time.perf_counter() + share, around.rows(np.array([i]))
-        verifier = ExactVerifier(one, answers[i], float(look[i]), smallest, end, engine)
-        answers[i] = verifier.settle(method)
-        done += 1
-        if on_progress is not None:
-            on_progress(done, n_samples)
+    def verifiers() -> Iterator[ExactVerifier]:
+        for place, i in enumerate(rows):
+            own = Slot(deadline).part(1.0 / max(1.0, (len(rows) - place) / workers))
+            one = around.rows(np.array([i]))
+            yield ExactVerifier(one, answers[i], float(look[i]), smallest, own, engine)
 
+    settled = run_tasks(methodcaller("settle", method), verifiers(), n_jobs=n_jobs)
     with contextlib.suppress(KeyboardInterrupt):
-        run_tasks(settle, np.flatnonzero(is_open).tolist(), n_jobs=n_jobs)
+        for done, answer in enumerate(settled, 1):
+            answers[rows[done - 1]] = answer
+            if on_progress is not None:
+                on_progress(n_samples - len(rows) + done, n_samples)
     return Verification(around, tuple(answers), look)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -101,10 +101,15 @@ def descend(
     constant = problem.constant_network()
     board.report(constant, 0)
     tasks = list(enumerate(root.spawn(restarts)))
-    walks = run_tasks(lambda task: _restart(problem, start, board, *task), tasks, n_jobs=n_jobs)
-    # A restart that was cut short because an earlier one met the target must not decide anything.
-    kept = [walk for walk in walks if walk is not None]
-    candidates = [*(walk.best_network for walk in kept), constant]
+    candidates, sweeps = [], 0
+    ends = run_tasks(lambda task: _restart(problem, start, board, *task), tasks, n_jobs=n_jobs)
+    for index, end in enumerate(ends):
+        # One that was cut short because an earlier one met the target must not decide anything.
+        if end is not None:
+            board.report(end[0], index)  # from another process nothing has been heard before
+            candidates.append(end[0])
+            sweeps += end[1]
+    candidates.append(constant)
     # A pass over all samples may take long, so that every network has one.
     losses = [
         float(problem.objective(candidate)) if problem.is_feasible(candidate) else np.inf
@@ -115,7 +120,7 @@ def descend(
         network=candidates[best],
         loss=losses[best],
         reason=board.reason,
-        sweeps=sum(walk.sweeps for walk in kept),
+        sweeps=sweeps,
         seconds=board.elapsed,
         history=tuple(board.history),
     )
@@ -139,6 +144,14 @@ class _Board:
             self.target = self.problem.floor
         self.started = self.slot.clock()
         self.start_seconds = _START_SHARE * self.slot.remaining
+
+    def __getstate__(self) -> dict[str, Any]:
+        """In another process a restart is alone; what it found is heard of at its end."""
+        return {**vars(self), "on_network": None, "lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, lock=threading.Lock())
+        self.started = self.slot.clock()
 
     @property
     def elapsed(self) -> float:
@@ -200,8 +213,8 @@ def _restart(
     board: _Board,
     index: int,
     seed: np.random.SeedSequence,
-) -> Walk | None:
-    """One search from one start; None if an earlier restart has made it pointless."""
+) -> tuple[Network, int] | None:
+    """Network and sweeps of one search; None if an earlier restart has made it pointless."""
     # The first restart always runs, so that there is a network whatever the limits.
     if index > 0 and (board.slot.is_over() or board.is_superseded(index)):
         return None
@@ -224,4 +237,4 @@ def _restart(
             board.report(walk.best_network, index)
     if board.is_superseded(index) and board.first_done != index and index > 0:
         return None
-    return walk
+    return walk.best_network, walk.sweeps

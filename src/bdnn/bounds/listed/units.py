@@ -136,7 +136,7 @@ def _is_error_certain(
     extreme_first = sorted(rules, key=lambda rule: -abs(2 * rule.threshold - n_units - 1))
     try:
         return columns.KERNELS.wait(part) and all(
-            run_tasks(is_refuted, extreme_first, n_jobs=threads)
+            run_tasks(is_refuted, extreme_first, n_jobs=threads, is_shared=True)
         )
     finally:
         has_ended.set()  # for other threads, after Ctrl-C

@@ -31,7 +31,7 @@ def curve(
     from bdnn.cli.progress import ProgressDisplay
     from bdnn.cli.source import training_samples
 
-    sizes = _sizes(budgets)
+    sizes = sizes_of(budgets)
     if output.out is not None:
         check_picture(output.out, "--out")
     samples = training_samples(data, data.chosen, regression=False)
@@ -75,7 +75,8 @@ def _print(points: list[dict[str, Any]]) -> None:
     print_table(("budget", "bytes", "expected accuracy", "on test rows", "network"), rows)
 
 
-def _sizes(text: str) -> list[int]:
+def sizes_of(text: str) -> list[int]:
+    """Read a list of bytes."""
     words = [word.strip() for word in text.split(",")]
     if not all(word.isdecimal() and int(word) for word in words):
         raise ModelError(

@@ -1,4 +1,4 @@
-"""``bdnn export``: a model as C, ONNX or rules."""
+"""``bdnn export``: a model in another language, or in words."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bdnn.cli.options import option, options
-from bdnn.cli.options.data import ModelFile
+from bdnn.cli.options.data import ModelFile, Table
 from bdnn.cli.output import Output, print_pairs
 from bdnn.errors import ModelError
 from bdnn.files import check_writable, write_whole
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from bdnn.export.c import CExport
     from bdnn.model import Model
 
-_FORMATS = {"c": ".h", "onnx": ".onnx", "rules": ".txt"}
+_FORMATS = {
+    **{"c": ".h", "onnx": ".onnx", "sql": ".sql", "js": ".js", "xlsx": ".xlsx"},
+    **{"rules": ".txt", "table": ".table.txt", "html": ".html"},
+}
 _DIFFERENT = 1
 
 
@@ -24,8 +27,14 @@ _DIFFERENT = 1
 def export(
     file: ModelFile,
     output: Output,
-    to: str = option("c, onnx or rules.", "c"),
-    name: str | None = option("C: before every name.", shown="that of the file"),
+    to: str = option(
+        "c, onnx, sql, js, xlsx (a spreadsheet); or in words: rules, table (of decisions), html.",
+        "c",
+    ),
+    name: str | None = option(
+        "C: before every name; sql: the table, else 'data'; js: the function, else 'predict'.",
+        shown="that of the file",
+    ),
     input_: str = option(
         "C: type of the inputs: auto, uint8, int8, uint16, int16, int32, double, float; or scaled: "
         "multiples of the scaler's step.",
@@ -52,8 +61,15 @@ def export(
     ),
     self_test: int = option("C: add so many test vectors.", 0, metavar="N"),
     main: bool = option("C: add a main that runs the test vectors.", False),
+    csv_main: bool = option(
+        "C: add an encoder of texts, and a main that reads rows of a CSV file and prints answers.",
+        False,
+    ),
+    rows: str | None = option(
+        "C: a CSV file whose rows are the test vectors.", metavar="DATA", shown="random ones"
+    ),
     verify: int = option(
-        "Run the export beside Python on N random, boundary and extreme inputs each.",
+        "C, ONNX: run beside Python on N random, boundary and extreme inputs each.",
         0,
         metavar="N",
     ),
@@ -74,6 +90,7 @@ def export(
     record = read_model(model)
     facts: dict[str, Any] = {"model": str(model), "to": to, "out": str(target)}
     if to == "c":
+        from bdnn.cli.source import model_features
         from bdnn.export.c import export_c
         from bdnn.export.c.text import make_name
 
@@ -87,7 +104,8 @@ def export(
             class_names=labels,
             probabilities=probabilities,
             tests=self_test,
-            main=main,
+            main="csv" if csv_main else main,
+            rows=None if rows is None else model_features(record, Table(rows))[0],
             optimise=optimise,
         )
         facts |= _measure(record.model, header, verify)
@@ -101,13 +119,32 @@ def export(
             facts["differences"] = differences(record.model, content, verify)
         write_whole(target, content)
     else:
-        from bdnn.export.rules import to_rules
-
-        write_whole(target, to_rules(record.model) + "\n")
+        if verify:
+            raise ModelError(f"--verify is for c and onnx, got --to {to}: leave it out.")
+        write_whole(target, _written(record.model, to, name))
     pairs = [(key.replace("_", " "), str(value)) for key, value in facts.items()]
     output.show(facts, lambda: print_pairs(pairs))
     if facts.get("differences"):
         raise typer.Exit(_DIFFERENT)
+
+
+def _written(model: Model, to: str, name: str | None) -> str | bytes:
+    """The model in a language that is not run here, or in words."""
+    if to == "sql":
+        from bdnn.export.sql import to_sql
+
+        return to_sql(model, name or "data")
+    if to == "js":
+        from bdnn.export.javascript import to_javascript
+
+        return to_javascript(model, name or "predict")
+    if to == "xlsx":
+        from bdnn.export.spreadsheet import to_spreadsheet
+
+        return to_spreadsheet(model)
+    from bdnn.export.rules import to_rules
+
+    return to_rules(model, {"rules": "text"}.get(to, to)) + "\n"
 
 
 def _measure(model: Model, header: CExport, verify: int) -> dict[str, Any]:

@@ -135,8 +135,10 @@ class Data(LabelledTable):
 
 
 @dataclass(frozen=True)
-class Judging:
-    """How a trained network is judged."""
+class Folds:
+    """Which rows judge."""
+
+    panel: ClassVar[str] = "Judging"
 
     cv: int | None = option(
         "Judge by K networks, each trained without one of K parts of the rows; takes K times as "
@@ -144,7 +146,6 @@ class Judging:
         metavar="K",
         shown="none",
     )
-    no_baselines: bool = option("Train no linear model, tree and forest to compare with.", False)
 
     def __post_init__(self) -> None:
         if self.cv is not None and not 2 <= self.cv <= _MOST_FOLDS:
@@ -179,3 +180,10 @@ class Judging:
         for trained, _ in () if regression else parts:
             check_classes(samples.y[trained], "what --cv leaves to train on")
         return parts
+
+
+@dataclass(frozen=True)
+class Judging(Folds):
+    """How a trained network is judged."""
+
+    no_baselines: bool = option("Train no linear model, tree and forest to compare with.", False)

@@ -8,7 +8,6 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bdnn.blocks.bounds import LayerBounds
 from bdnn.blocks.input_sets import InputSets
@@ -154,9 +153,9 @@ class AbstractLoss(ABC):
     def value(self, network: Network, samples: Samples) -> Fraction:
         """Loss of a network, from its forward pass."""
 
-    @abstractmethod
     def error(self, network: Network, samples: Samples) -> float:
         """How wrong a network's answers are, in a measure that users know."""
+        return self.as_classes(network.architecture)[1].error(network, samples)
 
     @abstractmethod
     def irreducible(self, samples: Samples) -> Bound:
@@ -164,15 +163,9 @@ class AbstractLoss(ABC):
 
     @property
     @abstractmethod
-    def leading(self) -> NDArray[np.intp]:
-        """Leading class of every line, 0 where there are no classes."""
-
-    @property
-    @abstractmethod
     def total(self) -> float:
         """Weight of all samples."""
 
-    @abstractmethod
     def constants(
         self, architecture: Architecture, samples: Samples, limits: WeightLimits | None = None
     ) -> Iterator[Network]:
@@ -180,6 +173,7 @@ class AbstractLoss(ABC):
 
         Their weights are as near to 0 as limits allow.
         """
+        return self.as_classes(architecture)[1].constants(architecture, samples, limits)
 
     @abstractmethod
     def subset(self, lines: IndexArray) -> Self:
@@ -208,9 +202,9 @@ class AbstractLoss(ABC):
         """What a model file says of this loss beside what the user asked for, as plain data."""
         return {}
 
-    @abstractmethod
     def refusal(self, architecture: Architecture) -> str | None:
         """Say why networks of an architecture have no such loss; None where they do."""
+        return self.as_classes(architecture)[1].refusal(architecture)
 
 
 def idle_layers(

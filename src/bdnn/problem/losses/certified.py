@@ -15,7 +15,6 @@ thresholds and the order of their fractional parts matter.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -33,7 +32,6 @@ from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.bound import Bound
-from bdnn.problem.limits import WeightLimits
 from bdnn.problem.losses.base import AbstractLoss, OutputLayer
 from bdnn.problem.losses.output import OutputBlock, OutputLoss
 from bdnn.problem.problem import Problem
@@ -106,10 +104,6 @@ class CertifiedLoss(AbstractLoss):
         return to_floats(self.weight, self.grain)
 
     @property
-    def leading(self) -> NDArray[np.intp]:
-        return self.labels
-
-    @property
     def total(self) -> float:
         return float(self.line_weight.sum())
 
@@ -131,10 +125,6 @@ class CertifiedLoss(AbstractLoss):
         del samples
         return int(self.weight[~self.is_certified(network)].sum()) * self.grain
 
-    def error(self, network: Network, samples: Samples) -> float:
-        """Share of the samples' weight that the network puts into a wrong class, unperturbed."""
-        return self.outputs.error(network, samples)
-
     @cached_property
     def overlaps(self) -> Bound:
         """Weight that no classifier can certify, because regions of different classes meet."""
@@ -149,12 +139,6 @@ class CertifiedLoss(AbstractLoss):
         del samples
         return self.overlaps
 
-    def constants(
-        self, architecture: Architecture, samples: Samples, limits: WeightLimits | None = None
-    ) -> Iterator[Network]:
-        """Make a network of each class alone, the heaviest first."""
-        yield from self.outputs.constants(architecture, samples, limits)
-
     def subset(self, lines: IndexArray) -> CertifiedLoss:
         return replace(
             self,
@@ -162,9 +146,6 @@ class CertifiedLoss(AbstractLoss):
             labels=self.labels[lines],
             weight=self.weight[lines],
         )
-
-    def refusal(self, architecture: Architecture) -> str | None:
-        return self.outputs.refusal(architecture)
 
     def as_classes(self, architecture: Architecture) -> tuple[Architecture, OutputLoss]:
         """The samples themselves, which regions lie around."""

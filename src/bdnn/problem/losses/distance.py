@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bdnn.blocks.bounds import LayerBounds
 from bdnn.blocks.layers import Sums
@@ -187,10 +186,6 @@ class DistanceLoss(AbstractLoss):
     @abstractmethod
     def conflicts(self, n_lines: int) -> float:
         """Loss of the best values that lines can have."""
-
-    @property
-    def leading(self) -> NDArray[np.intp]:
-        return np.zeros(int(self.group.max(initial=-1)) + 1, dtype=np.intp)
 
     @property
     def total(self) -> float:

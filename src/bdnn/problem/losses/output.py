@@ -119,6 +119,7 @@ class OutputLoss(AbstractLoss):
 
     @property
     def leading(self) -> NDArray[np.intp]:
+        """Leading class of every line."""
         return np.asarray(self.counts.argmax(axis=1))
 
     @cached_property

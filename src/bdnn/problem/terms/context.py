@@ -59,7 +59,7 @@ class Context:
             None,
             tuple(range(problem.architecture.n_outputs)),
             problem.inputs,
-            problem.loss.leading,
+            problem.loss.as_classes(problem.architecture)[1].leading,
             np.arange(n_lines),
         )
 

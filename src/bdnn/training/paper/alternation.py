@@ -106,10 +106,13 @@ class _Starts:
         """Run every start; of equally good ends the earliest counts."""
         run, n_starts = self.run, self.phase.starts
         root = np.random.SeedSequence(run.budget.seed)
-        ends = run_tasks(
-            lambda task: self._path(*task),
-            enumerate(root.spawn(n_starts)),
-            n_jobs=run.budget.threads,
+        ends = list(
+            run_tasks(
+                lambda task: self._path(*task),
+                enumerate(root.spawn(n_starts)),
+                n_jobs=run.budget.threads,
+                is_shared=True,
+            )
         )
         # More starts as long as none led to a network that keeps what is asked.
         while run.network is None and not self.phase.paper and not self._stops(len(ends)):
