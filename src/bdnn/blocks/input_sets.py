@@ -11,6 +11,13 @@ values only make the rows harder, so that ``n >= ||w||_*`` is enough:
 
     a_j >= |w_j|        linf  n = sum_j a_j        l1  n >= |w_j|        l2  ||w||_2 <= n, a cone
 
+Where the bin of a raw column decides inputs, these move together. With p(b) the inputs in bin b,
+the least part z of a sum over a set S of bins in reach, and the largest one y, are
+
+    z <= w p(b) <= y   for all b in S
+
+which stand once per set, unit and column, however many lines share the set.
+
 The paper's ``M_1^i = n (r + r_i)`` lacks the threshold's range; here M is the box bound of the sums
 plus r_i times the largest dual norm of the box, and the thresholds' range, see `bounds`.
 """
@@ -18,21 +25,49 @@ plus r_i times the largest dual norm of the box, and the thresholds' range, see 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bdnn.blocks.bounds import box_bounds, input_unit
 from bdnn.blocks.layers import Sums
 from bdnn.blocks.weights import LayerWeights
-from bdnn.network.activation import FloatArray, weighted_sums
+from bdnn.network.activation import BoolArray, FloatArray, weighted_sums
 from bdnn.network.architecture import WeightSet
 from bdnn.network.norms import Norm, dual_length
 from bdnn.program import IndexArray, Program
 
 
+class BinSets(Protocol):
+    """Bins of a raw column that lines reach, see :class:`bdnn.problem.reach.BinReach`."""
+
+    @property
+    def inputs(self) -> NDArray[np.intp]:
+        """Places of the inputs that a bin decides."""
+
+    @property
+    def patterns(self) -> FloatArray:
+        """These inputs in every bin."""
+
+    @property
+    def sets(self) -> BoolArray:
+        """Bins of every set."""
+
+    @property
+    def set_of(self) -> NDArray[np.intp]:
+        """The set that a line reaches."""
+
+    def table(self, W: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Least and largest part of sums, of shape (n_sets, n_units)."""
+
+
 @dataclass(frozen=True, eq=False)
 class InputSets:
-    """Inputs and what may become of them: sums lie within ``W c -+ (d |w| + r n)``."""
+    """Inputs and what may become of them: sums lie within ``W c -+ (d |w| + r n)``.
+
+    Inputs that bins decide add what is least and most in the bins instead.
+    """
 
     centre: FloatArray  # (n_lines, n_features)
     # (n_lines, n_features): half the width of boxes around the centres.
@@ -40,6 +75,15 @@ class InputSets:
     # (n_lines,): of balls around the centres, whose dual norm is n.
     radius: FloatArray | None = None
     norm: Norm = "linf"  # of the balls
+    bins: tuple[BinSets, ...] = ()  # beside a box, which holds their inputs too
+
+    @property
+    def is_number(self) -> BoolArray:
+        """Which inputs no bin decides."""
+        found = np.ones(self.centre.shape[1], dtype=bool)
+        for column in self.bins:
+            found[column.inputs] = False
+        return found
 
     def unit(self, weights: WeightSet) -> tuple[float, bool]:
         """Unit of sums, and whether they are whole in it."""
@@ -67,23 +111,33 @@ class InputSets:
 
     def sums(self, W: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Least and largest sums of weights."""
-        sums = weighted_sums(self.centre, W)
+        own = np.where(self.is_number, W, 0.0) if self.bins else W
+        sums = weighted_sums(self.centre, own)
         reach = np.zeros(sums.shape)
         if self.width is not None:
-            reach = reach + self.width @ np.abs(W).T
+            reach = reach + self.width @ np.abs(own).T
         if self.radius is not None:
-            reach = reach + self.radius[:, None] * dual_length(self.norm, W)
-        return sums - reach, sums + reach
+            reach = reach + self.radius[:, None] * dual_length(self.norm, own)
+        least, largest = sums - reach, sums + reach
+        for column in self.bins:
+            part = column.table(W)
+            least, largest = least + part[0][column.set_of], largest + part[1][column.set_of]
+        return least, largest
 
 
 @dataclass(frozen=True)
 class DualNorms:
-    """Variables ``n`` and ``a >= |w|`` of a first layer's units, as sets of inputs need them."""
+    """Variables ``n`` and ``a >= |w|`` of a first layer's units, as sets of inputs need them.
+
+    And the least and the largest parts of columns that have bins, of shape (n_sets, n_units).
+    """
 
     layer: LayerWeights
     norm: Norm
     n: IndexArray | None
     a: IndexArray | None
+    bins: tuple[BinSets, ...] = ()
+    parts: tuple[tuple[IndexArray, IndexArray], ...] = ()
 
     @classmethod
     def add(cls, program: Program, layer: LayerWeights, sets: list[InputSets]) -> DualNorms:
@@ -112,16 +166,17 @@ class DualNorms:
             pairs = np.stack([columns, W], axis=-1)
             for sign in (-1.0, 1.0):
                 program.add_rows("size1", pairs, [1.0, sign], lower=0.0)
-        return cls(layer, norm, n, a)
+        parts = tuple(_add_parts(program, layer, column) for column in sets[0].bins)
+        return cls(layer, norm, n, a, sets[0].bins, parts)
 
     def sums(self, sets: InputSets) -> tuple[Sums, Sums]:
         """Columns and coefficients of the least and the largest sums of sets."""
-        unit = self.layer.bounds.unit
-        terms, centre = [self.layer.W], (sets.centre / unit)[:, None, :]
+        unit, own = self.layer.bounds.unit, sets.is_number
+        terms, centre = [self.layer.W[:, own]], (sets.centre[:, own] / unit)[:, None, :]
         reach = []
         if sets.width is not None and self.a is not None:
-            terms.append(self.a)
-            reach.append((sets.width / unit)[:, None, :])
+            terms.append(self.a[:, own])
+            reach.append((sets.width[:, own] / unit)[:, None, :])
         if sets.radius is not None and self.n is not None:
             terms.append(self.n[:, None])
             reach.append((sets.radius / unit)[:, None, None])
@@ -130,6 +185,10 @@ class DualNorms:
             Sums(columns, np.concatenate([centre, *(sign * part for part in reach)], axis=-1))
             for sign in (-1.0, 1.0)
         )
+        if sets.bins:
+            lowest, highest = zip(*self.parts, strict=True)
+            least = _with_parts(least, lowest, sets.bins, unit)
+            largest = _with_parts(largest, highest, sets.bins, unit)
         return least, largest
 
     def lift(self, x: FloatArray) -> None:
@@ -139,3 +198,43 @@ class DualNorms:
             x[self.a] = np.abs(W)
         if self.n is not None:
             x[self.n] = dual_length(self.norm, W)
+        for column, (least, largest) in zip(self.bins, self.parts, strict=True):
+            x[least], x[largest] = column.table(W)
+
+
+def _add_parts(
+    program: Program, layer: LayerWeights, column: BinSets
+) -> tuple[IndexArray, IndexArray]:
+    """Add what a column adds to sums at least and at most, for all sets of bins in reach."""
+    W, number = layer.W[:, column.inputs], int(column.inputs[0])
+    most = float(layer.weights.limit) * np.abs(column.patterns).sum(axis=1).max(initial=0.0)
+    whole = layer.weights.integer and bool((column.patterns == np.rint(column.patterns)).all())
+    shape = (len(column.sets), len(W))
+    group, b = np.nonzero(column.sets)
+    found = []
+    for name, sign in (("least", 1.0), ("largest", -1.0)):
+        part = program.add_variables(
+            f"{name}1_{number}", shape, lower=-most, upper=most, integer=whole
+        )
+        columns = np.concatenate(
+            [np.broadcast_to(W, (len(b), *W.shape)), part[group][:, :, None]], axis=-1
+        )
+        ends = np.full((len(b), 1), -1.0)
+        values = sign * np.concatenate([column.patterns[b], ends], axis=1)[:, None, :]
+        program.add_rows(f"{name}1_{number}", columns, values, lower=0.0)
+        found.append(part)
+    return found[0], found[1]
+
+
+def _with_parts(
+    sums: Sums, parts: tuple[IndexArray, ...], bins: tuple[BinSets, ...], unit: float
+) -> Sums:
+    """Sums of numbers with those of the bins that every line reaches."""
+    found = np.stack(
+        [part[column.set_of] for part, column in zip(parts, bins, strict=True)], axis=-1
+    )
+    lines, units = found.shape[:2]
+    columns = np.broadcast_to(sums.columns, (lines, units, sums.columns.shape[-1]))
+    values = np.broadcast_to(sums.coefficients, (lines, units, sums.coefficients.shape[-1]))
+    ones = np.full(found.shape, 1.0 / unit)
+    return Sums(np.concatenate([columns, found], axis=-1), np.concatenate([values, ones], axis=-1))

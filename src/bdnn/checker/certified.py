@@ -70,14 +70,25 @@ def training_ball(model: CheckedModel) -> Ball | None:
     units: Any = model.robust.get("units", "scaled")
     if type(radius) not in (int, float) or radius < 0 or norm not in get_args(Norm):
         return None
-    return Ball(Fraction(radius), norm, units) if units in ("scaled", "raw") else None
+    if units not in ("scaled", "raw") and not _is_by_column(units, len(model.encoder.columns)):
+        return None
+    return Ball(Fraction(radius), norm, units)
+
+
+def _is_by_column(units: Any, n_columns: int) -> bool:
+    """Tell whether units are a raw move of every column."""
+    return (
+        isinstance(units, list)
+        and len(units) == n_columns
+        and all(type(reach) in (int, float) and 0 <= reach < math.inf for reach in units)
+    )
 
 
 def uncertified(
     model: CheckedModel, samples: Samples, found: Evaluation, ball: Ball, deadline: Deadline
 ) -> list[bool | None]:
     """Tell for every sample whether another class is possible in its ball, None if unknown."""
-    # Training for the loss lets all bits move on their own.
+    # Before they moved together, training let all bits move on their own.
     guarantee = Guarantee(model, ball, joined=model.robust.get("bits") == "together")
     verdicts: dict[tuple[bytes, int], bool | None] = {}
     for i, case in enumerate(zip(samples.records, samples.classes, strict=True)):

@@ -271,7 +271,7 @@ class _Around:
             self._centre = [clipped(s) for s in exact]
         # How far a scaled input moves when its raw feature moves by a radius of 1.
         factors = zip(encoder.factor, self.weight, strict=True)
-        self._unit = [abs(Fraction(f)) / w for f, w in factors]
+        self._unit = [abs(Fraction(f)) / w if w else Fraction(0) for f, w in factors]
 
     def is_closed(self, box: Coordinates, label: int, proof: Any) -> bool:
         """Whether a box holds no counter-example, by its halves where it has been halved."""

@@ -136,7 +136,7 @@ class GrowingEstimator(BDNNEstimator):
         known, architecture = self._recalled(given)
         samples = known.joined(further, self.class_weight)
         task = self._task(samples, architecture, self.encoder_, budget)
-        robust = None if self.robust is None else self.robust.describe(known)
+        robust = None if self.robust is None else self.robust.describe(known, self.encoder_)
         inputs = task.inputs[: len(known.values)]
         earlier = PreviousFit(
             classification(architecture, inputs, known.labels, known.weight_in(known.counted)),

@@ -25,6 +25,7 @@ from bdnn.problem.losses.average import moved_copies
 from bdnn.problem.problem import Problem
 from bdnn.problem.samples import Samples
 from bdnn.problem.terms.context import Context, Features, sequence
+from bdnn.robustness.perturbation import parse_units
 from bdnn.training.base import AbstractMethod
 from bdnn.training.paper.local_search import LocalSearch
 from bdnn.training.robust import RadiusUnits, Surrounded, certified_problem
@@ -79,12 +80,17 @@ class Robust:
         assert samples.radius is not None
         return Surrounded(samples.values, samples.radius, self.norm, self.units)
 
-    def describe(self, samples: LabelledSamples) -> dict[str, Any]:
-        """What the certificate of a model file says: the radius of all, or one per row."""
+    def describe(self, samples: LabelledSamples, encoder: Encoder) -> dict[str, Any]:
+        """What the certificate of a model file says: the radius of all, or one per row.
+
+        Units are told by name, or by the raw move of every column.
+        """
         assert samples.radius is not None
         same = bool((samples.radius == samples.radius[0]).all())
         radius = float(samples.radius[0]) if same else samples.radius.tolist()
-        units = {} if self.units == "scaled" else {"units": self.units}
+        measure = parse_units(self.units, encoder.names)
+        known = measure if isinstance(measure, str) else list(measure)
+        units = {} if known == "scaled" else {"units": known}
         return {"radius": radius, "norm": self.norm, "loss": self.loss, **units}
 
 
@@ -137,9 +143,7 @@ def make_task(
             return make(inputs, np.arange(len(weight)), weight)
         around = robust.around(samples)
         if robust.loss == "certified":
-            return certified_problem(
-                architecture, encoder, inputs, samples.labels, around, weight, has_bins=is_learnt
-            )
+            return certified_problem(architecture, encoder, inputs, samples.labels, around, weight)
         X, radius, norm = around.X, around.radius, check_norm(around.norm)
         return make(*moved_copies(encoder, X, radius, norm, weight, seed=seed))
 
@@ -187,7 +191,7 @@ def certificate_of(task: Task, robust: Robust | None) -> dict[str, Any]:
     """What the file of a classifier says of its training."""
     found: dict[str, Any] = {"data": task.samples.describe()}
     if robust is not None:
-        found["robust"] = robust.describe(task.samples) | task.problem.loss.claim()
+        found["robust"] = robust.describe(task.samples, task.encoder) | task.problem.loss.claim()
     if task.problem.terms:
         found |= {"promises": claims(task.problem), **demands_of(task.problem)}
     return found

@@ -67,8 +67,8 @@ class Regions:
     @property
     def input_sets(self) -> list[InputSets]:
         """Boxes, and for some norms balls as well, for a program."""
-        boxes = InputSets((self.low + self.high) / 2, (self.high - self.low) / 2)
-        if self.norm == "linf":
+        boxes = InputSets((self.low + self.high) / 2, (self.high - self.low) / 2, bins=self.bins)
+        if self.norm == "linf" or self.bins:  # boxes of bins hold what their balls hold
             return [boxes]
         rounded = np.full(self.centre.shape, self.rounding)
         return [boxes, InputSets(self.centre, rounded, self.radius, self.norm)]
@@ -100,10 +100,6 @@ class Regions:
         """Places of the inputs that no bin decides."""
         decided = np.concatenate([np.empty(0, np.intp), *(bins.inputs for bins in self.bins)])
         return np.setdiff1d(np.arange(self.low.shape[1]), decided)
-
-    def boxes(self) -> Regions:
-        """The same regions with inputs that all move on their own, which is more."""
-        return replace(self, bins=(), norm="linf")
 
     def is_certain(self, network: Network, classes: NDArray[np.intp]) -> BoolArray:
         """Tell in which regions a network certainly predicts the given class."""

@@ -13,8 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from bdnn.background import BackgroundLoad
+from bdnn.encoding import Encoder
+from bdnn.model import Model
 from bdnn.network.activation import FloatArray
+from bdnn.network.architecture import Architecture
 from bdnn.network.intervals import rounding
+from bdnn.network.network import Network
 from bdnn.network.norms import SLACK
 from bdnn.robustness.attacks import CounterExamples
 from bdnn.robustness.branching import LARGEST_PROOF, NARROW, Branching, influence_of
@@ -69,11 +74,6 @@ class CompiledBranching(Branching):
         has_levels = bool(around.domain.integer.any()) and around.scaler.step > 0
         is_plain = type(around) is PerturbationSet and not around.domain.groups
         return is_plain and not has_levels and shape.ties == "score"
-
-    @staticmethod
-    def is_ready() -> bool:
-        """Whether the kernel has been compiled, or loaded, by this process."""
-        return bool(getattr(search, "signatures", True))
 
     @property
     def is_complete(self) -> bool:
@@ -218,3 +218,15 @@ def _layers(around: PerturbationSet, low: FloatArray, high: FloatArray, *, relax
         np.ascontiguousarray(np.abs(first).T),
         relaxed and len(network.weights) == 2,
     )
+
+
+def _compile() -> None:
+    """Have the search compiled, or loaded, by a question of the smallest size."""
+    shape = Architecture.create(1, 2, hidden=(1,), weights="continuous")
+    network = Network(shape, (np.ones((1, 1)), np.ones((2, 1))), (np.ones(1), np.zeros(2)))
+    model = Model(Encoder.of_features(1), network)
+    CompiledBranching(PerturbationSet.create(model, np.zeros((1, 1))), 1.0).run(boxes=1)
+
+
+#: Compiled once per machine, and loaded once per process.
+COMPILED_BOXES = BackgroundLoad(_compile, name="bdnn-compile-boxes")

@@ -21,7 +21,7 @@ from bdnn.robustness.adversary import Adversary
 from bdnn.robustness.attacks import CounterExamples, pulled_back
 from bdnn.robustness.branching import Branching
 from bdnn.robustness.columns import ColumnSet
-from bdnn.robustness.compiled_branching import CompiledBranching
+from bdnn.robustness.compiled_branching import COMPILED_BOXES, CompiledBranching
 from bdnn.robustness.enumeration import nearest_cell
 from bdnn.robustness.perturbation import PerturbationSet
 from bdnn.robustness.polishing import polished
@@ -283,7 +283,7 @@ class ExactVerifier:
 
     @property
     def _is_compiled(self) -> bool:
-        return CompiledBranching.is_ready() and CompiledBranching.suits(self.around)
+        return COMPILED_BOXES.is_ready and CompiledBranching.suits(self.around)
 
     @property
     def _end(self) -> float:

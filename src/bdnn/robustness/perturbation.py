@@ -104,7 +104,7 @@ class PerturbationSet:
                 f"domain must be a Domain, got {domain!r}: make one with Domain.create."
             )
         domain.check(X)
-        measure = _parse_units(units, encoder.names)
+        measure = parse_units(units, encoder.names)
         if not isinstance(measure, str):
             domain = replace(domain, fixed=domain.fixed | (np.array(measure) == 0))
         listed = np.array([column.kind != "number" for column in encoder.columns])
@@ -348,7 +348,7 @@ def _grid_points(scaler: Encoder, inputs: FloatArray) -> FloatArray:
     return np.rint(inputs / scaler.step) if scaler.step else inputs
 
 
-def _parse_units(units: Any, names: Sequence[str]) -> Units | tuple[float, ...]:
+def parse_units(units: Any, names: Sequence[str]) -> Units | tuple[float, ...]:
     """Names of units as they are, lengths of raw moves as one per column."""
     if isinstance(units, str):
         return check_units(units)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from bdnn.compiled import compiled
+from bdnn.compiled import part
 from bdnn.network.activation import FloatArray
 from bdnn.robustness.layers import IntArray, Layers, Space
 
@@ -31,7 +31,7 @@ _FLAT = 1e-7
 _SAFE = 1e-8
 
 
-@compiled
+@part
 def open_steps(
     net: Layers,
     q: int,
@@ -80,7 +80,7 @@ def open_steps(
     return count, base, size
 
 
-@compiled
+@part
 def least_lead(
     net: Layers,
     count: int,
@@ -145,7 +145,7 @@ def least_lead(
     return best
 
 
-@compiled
+@part
 def reduced(
     net: Layers,
     space: Space,

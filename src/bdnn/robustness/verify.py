@@ -30,7 +30,7 @@ from bdnn.parallel import run_tasks
 from bdnn.robustness.attacks import boundary, greedy
 from bdnn.robustness.certificate import Certificate
 from bdnn.robustness.certify import guaranteed_radii, is_guaranteed
-from bdnn.robustness.compiled_branching import CompiledBranching
+from bdnn.robustness.compiled_branching import COMPILED_BOXES, CompiledBranching
 from bdnn.robustness.exact_verifier import TOLERANCE, Answer, ExactVerifier, beyond
 from bdnn.robustness.perturbation import PerturbationSet
 from bdnn.robustness.words import RowAtRisk, rows_at_risk, sentence
@@ -40,8 +40,8 @@ from bdnn.solvers.registry import get_solver
 Method = Literal["auto", "boxes", "program"]
 
 _ATTACKED_AT_ONCE = 128
-# Seconds that it may take to compile, once per machine.
-_COMPILING = 60.0
+# Seconds that rows wait for code to be compiled, once per machine, and their share of the time.
+_COMPILING, _COMPILING_SHARE = 60.0, 0.3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -207,8 +207,10 @@ def verify(
         not answer.is_settled(limit, smallest=smallest)
         for answer, limit in zip(answers, look.tolist(), strict=True)
     ]
-    if any(is_open) and method != "program" and deadline - time.perf_counter() > _COMPILING:
-        _compile(around.rows(np.array([int(np.argmax(is_open))])))
+    if any(is_open) and method != "program" and CompiledBranching.suits(around):
+        # Rows that come before it is ready do without.
+        left = deadline - time.perf_counter()
+        COMPILED_BOXES.wait(Slot.of(min(_COMPILING, _COMPILING_SHARE * left)))
     workers = effective_n_jobs(n_jobs)
     rows = np.flatnonzero(is_open).tolist()
 
@@ -225,12 +227,6 @@ def verify(
             if on_progress is not None:
                 on_progress(n_samples - len(rows) + done, n_samples)
     return Verification(around, tuple(answers), look)
-
-
-def _compile(around: PerturbationSet) -> None:
-    """Have the search over boxes compiled, before time is shared among samples."""
-    if CompiledBranching.suits(around):
-        CompiledBranching(around, 0.0).run(boxes=1)
 
 
 def _attack(

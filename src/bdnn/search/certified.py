@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from bdnn.clock import Slot
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
+from bdnn.network.intervals import Bounds, sum_bounds
 from bdnn.network.network import Network
 from bdnn.problem.problem import Problem
+from bdnn.problem.reach import BinReach, reach_sums
 from bdnn.search.kernels.arrays import MoveLimits
 from bdnn.search.limits import drawn_limits, into_limits
 from bdnn.search.state import free_limits
@@ -31,7 +33,10 @@ _HEAT = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Balls:
-    """Inputs that samples may become: a box each, and for l_1 and l_2 a ball in it."""
+    """Inputs that samples may become: a box each, and for l_1 and l_2 a ball in it.
+
+    Where bins of raw columns decide inputs, those of a column move together in the box.
+    """
 
     # (n_samples, n_features).
     low: FloatArray
@@ -42,6 +47,16 @@ class Balls:
     norm: str  # {"linf", "l1", "l2"}
     labels: NDArray[np.intp]  # (n_samples,)
     mass: FloatArray  # (n_samples,)
+    bins: tuple[BinReach, ...] = ()
+
+    def sums(self, W: FloatArray) -> Bounds:
+        """Least and largest sums over boxes and bins, one column per line of the weights."""
+        numbers = np.ones(self.low.shape[1], dtype=bool)
+        for column in self.bins:
+            numbers[column.inputs] = False
+        low, high = sum_bounds(W[:, numbers], self.low[:, numbers], self.high[:, numbers])
+        parts = reach_sums(self.bins, W, len(self.low))
+        return low + parts[0], high + parts[1]
 
 
 def stumps(architecture: Architecture, balls: Balls, rng: np.random.Generator) -> Network:
@@ -184,6 +199,7 @@ def _state(  # type: ignore[no-untyped-def]
         low=np.ascontiguousarray(balls.low.T),
         high=np.ascontiguousarray(balls.high.T),
         centre=np.ascontiguousarray(balls.centre.T),
+        columns=_columns(balls, n),
         radius=balls.radius.astype(float),
         norm=np.array([_CODES[balls.norm]], dtype=np.int64),
         label=balls.labels.astype(np.int64),
@@ -202,4 +218,26 @@ def _state(  # type: ignore[no-untyped-def]
         top_values=values[1].astype(float),
         free=np.array([shape.thresholds == "neuron"]),
         wanted=np.array([wanted]),
+    )
+
+
+def _columns(balls: Balls, n_features: int):  # type: ignore[no-untyped-def]
+    from bdnn.search.kernels.certified import Columns
+
+    def flat(parts: list[Any], kind: type) -> tuple[Any, NDArray[np.int64]]:
+        """Arrays one after the other, and where each begins."""
+        ends = np.cumsum([0, *(part.size for part in parts)])
+        return np.concatenate([np.empty(0, kind), *(part.ravel() for part in parts)]), ends
+
+    column_of = np.full(n_features, -1, dtype=np.int64)
+    set_of = np.zeros((len(balls.bins), len(balls.labels)), dtype=np.int64)
+    for j, column in enumerate(balls.bins):
+        column_of[column.inputs], set_of[j] = j, column.set_of
+    return Columns(
+        column_of,
+        *flat([column.inputs.astype(np.int64) for column in balls.bins], np.int64),
+        *flat([column.patterns for column in balls.bins], float),
+        *flat([column.sets for column in balls.bins], bool),
+        np.array([len(column.patterns) for column in balls.bins], dtype=np.int64),
+        set_of,
     )

@@ -68,17 +68,9 @@ def certified_problem(
     labels: NDArray[np.intp],
     surrounded: Surrounded,
     sample_weight: FloatArray | None = None,
-    *,
-    has_bins: bool = False,
 ) -> Problem[CertifiedLoss]:
-    """Put raw samples, scaled ones and balls together; samples without weight are dropped.
-
-    Searches and programs let all bits move on their own, which is more than they can. With
-    ``has_bins`` those of a column move together.
-    """
+    """Put raw samples, scaled ones and balls together; samples without weight are dropped."""
     samples = Samples.merge(inputs, sample_weight, apart=True)
     regions = surrounded.regions(samples.rows, encoder)
-    if regions.bins and not has_bins:
-        regions = regions.boxes()
     loss = CertifiedLoss.of(samples, labels, regions, architecture.n_outputs)
     return Problem(architecture, samples, loss)

@@ -31,6 +31,20 @@ BOX, MAXIMUM, EUCLIDEAN = 0, 1, 2
 _ZEROS = 0.2
 
 
+class Columns(NamedTuple):
+    """Raw columns whose bins decide inputs, one after the other in flat arrays."""
+
+    column_of: IntArray  # (n_features,): the column that decides an input, -1 for none
+    inputs: IntArray  # places of the inputs of all columns, and where those of each begin
+    input_at: IntArray
+    patterns: FloatArray  # inputs of all bins of all columns, and where those of each begin
+    pattern_at: IntArray
+    sets: BoolArray  # bins in all sets of all columns, and where those of each begin
+    set_at: IntArray
+    n_bins: IntArray
+    set_of: IntArray  # (n_columns, n_samples): bins that a sample reaches
+
+
 class Worst(NamedTuple):
     """A network, the balls around all samples, and the worst case in them."""
 
@@ -38,6 +52,7 @@ class Worst(NamedTuple):
     low: FloatArray
     high: FloatArray
     centre: FloatArray  # (n_features, n_samples)
+    columns: Columns
     radius: FloatArray  # (n_samples,)
     # Array of one code: dual norm of the weights that limits a sum beside the box: none, the
     # largest entry, or the Euclidean length.
@@ -68,18 +83,24 @@ class Worst(NamedTuple):
 
 @part
 def box_sums(s: Worst, w: FloatArray, lower: FloatArray, upper: FloatArray) -> None:
-    """Write the bounds of a unit's sums over boxes."""
+    """Write the bounds of a unit's sums over boxes and bins."""
     fill(lower, 0.0)
     fill(upper, 0.0)
     for k in range(len(w)):
-        add_part(s, k, w[k], 1.0, lower, upper)
+        column = s.columns.column_of[k]
+        if column < 0 or s.columns.inputs[s.columns.input_at[column]] == k:
+            add_part(s, w, k, 1.0, lower, upper)
 
 
 @part
 def add_part(
-    s: Worst, k: int, value: float, sign: float, lower: FloatArray, upper: FloatArray
+    s: Worst, w: FloatArray, k: int, sign: float, lower: FloatArray, upper: FloatArray
 ) -> None:
-    """Add what one weight contributes to the bounds of a box, or take it away."""
+    """Add to bounds what an input, or the column that decides it, contributes, or take it away."""
+    if s.columns.column_of[k] >= 0:
+        add_column(s.columns, w, s.columns.column_of[k], sign, lower, upper)
+        return
+    value = w[k]
     factor = sign * value
     if value > 0.0:
         for i in range(len(lower)):
@@ -89,6 +110,35 @@ def add_part(
         for i in range(len(lower)):
             lower[i] += factor * s.high[k, i]
             upper[i] += factor * s.low[k, i]
+
+
+@part
+def add_column(
+    c: Columns, w: FloatArray, j: int, sign: float, lower: FloatArray, upper: FloatArray
+) -> None:
+    """Add the least and the largest part of a column in the bins that samples reach."""
+    first, last, n_bins = c.input_at[j], c.input_at[j + 1], c.n_bins[j]
+    is_seen = False
+    for place in range(first, last):
+        is_seen |= w[c.inputs[place]] != 0.0
+    if not is_seen:
+        return
+    parts = np.zeros(n_bins)
+    for b in range(n_bins):
+        at = c.pattern_at[j] + b * (last - first)
+        for place in range(first, last):
+            parts[b] += w[c.inputs[place]] * c.patterns[at + place - first]
+    n_sets = (c.set_at[j + 1] - c.set_at[j]) // n_bins
+    least, most = np.full(n_sets, np.inf), np.full(n_sets, -np.inf)
+    for number in range(n_sets):
+        at = c.set_at[j] + number * n_bins
+        for b in range(n_bins):
+            if c.sets[at + b]:
+                least[number] = min(least[number], parts[b])
+                most[number] = max(most[number], parts[b])
+    for i in range(len(lower)):
+        lower[i] += sign * least[c.set_of[j, i]]
+        upper[i] += sign * most[c.set_of[j, i]]
 
 
 @part
@@ -199,9 +249,9 @@ def anneal_unit(s: Worst, j: int, temperature: float, rng: np.random.Generator) 
             )
             if value == old or (old == 0.0 and spare <= 0):
                 continue
-            add_part(s, k, old, -1.0, other[m:], other[:m])
-            add_part(s, k, value, 1.0, other[m:], other[:m])
+            add_part(s, w, k, -1.0, other[m:], other[:m])
             w[k] = value
+            add_part(s, w, k, 1.0, other[m:], other[:m])
         assign(columns, other)
         tighten(s, w, columns[m:], columns[:m])
         level, reached = threshold[0], level_merit(columns, threshold, gains)

@@ -23,7 +23,6 @@ from bdnn.learning.robust_trees import RobustTree
 from bdnn.learning.stack import Lesson, Stack, Table
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture, WeightSet
-from bdnn.network.intervals import sum_bounds
 from bdnn.network.network import Network
 from bdnn.problem.reach import BinReach
 from bdnn.problem.regions import Regions
@@ -156,7 +155,7 @@ def _linear(shape: Architecture, balls: Balls, scores: FloatArray) -> Network:
     """The best threshold along the difference of two classes' scores."""
     pairs = [scores[b] - scores[a] for a, b in combinations(range(len(scores)), 2)]
     W = np.array([_allowed(w[None], shape.weights[0])[0] for w in pairs])
-    found = best_cut(*sum_bounds(W, balls.low, balls.high), balls, shape.n_outputs)
+    found = best_cut(*balls.sums(W), balls, shape.n_outputs)
     return cut_network(shape, *found, W)
 
 

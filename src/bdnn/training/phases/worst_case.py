@@ -48,6 +48,7 @@ def balls_of(loss: CertifiedLoss) -> Balls:
         regions.norm,
         loss.labels,
         loss.line_weight,
+        regions.bins,
     )
 
 
