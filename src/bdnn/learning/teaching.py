@@ -17,7 +17,7 @@ from bdnn.learning.gradients import smoothed
 from bdnn.learning.stack import Array, Lesson, Stack, Table
 
 _SWAPPED = 0.1  # of the columns of a new row
-_NEW_ROWS = 4000
+_NEW_ROWS, _MOST_NEW = 4000, 20_000  # many rows tell more than others do of new ones
 _OWN = 0.5  # weight of a row's label beside what others say
 
 
@@ -70,7 +70,7 @@ def taught(
     rng : numpy.random.Generator
     """
     wanted = np.float32(_OWN) * smoothed(lesson) + np.float32(1.0 - _OWN) * share
-    count = max(_NEW_ROWS, len(lesson))
+    count = min(max(_NEW_ROWS, len(lesson)), _MOST_NEW)
     rows, donors = rng.integers(len(lesson), size=(2, count))
     swapped = rng.random((count, int(column_of.max()) + 1)) < _SWAPPED
     table, n_numbers = lesson.table, lesson.table.numbers.shape[1]
