@@ -18,6 +18,7 @@ from bdnn.learning.stack import Array, Lesson, Stack, Table
 
 _SWAPPED = 0.1  # of the columns of a new row
 _NEW_ROWS, _MOST_NEW = 4000, 20_000  # many rows tell more than others do of new ones
+_BLOCK = 4096  # rows at a time
 _OWN = 0.5  # weight of a row's label beside what others say
 
 
@@ -27,11 +28,16 @@ Teachers = Sequence[Sequence[Stack]]
 
 def opinion(teachers: Teachers, table: Table) -> Array:
     """Mean probabilities by all networks, every teacher counting once."""
-    shares = [
-        np.mean([probabilities(stack.logits(table)) for stack in stacks], axis=0)
-        for stacks in teachers
-    ]
-    return np.asarray(np.mean(shares, axis=0), dtype=np.float32)
+    blocks = []
+    # Values of all units on all rows would take far more memory than the rows.
+    for first in range(0, max(1, len(table)), _BLOCK):
+        part = table.rows(np.arange(first, min(first + _BLOCK, len(table))))
+        shares = [
+            np.mean([probabilities(stack.logits(part)) for stack in stacks], axis=0)
+            for stacks in teachers
+        ]
+        blocks.append(np.mean(shares, axis=0))
+    return np.concatenate(blocks).astype(np.float32)
 
 
 def unseen_opinion(trials: Sequence[Trial], lesson: Lesson, compared: IntArray) -> Array:
