@@ -88,19 +88,23 @@ class Revision:
 
 def cases(folder: Path, data: Path | None, most_rows: int) -> dict[str, dict]:
     """What is to be fitted, by name, with the samples as arrays in a file."""
-    from bdnn import datasets
-    from bdnn.datasets import Samples
-    from bdnn.datasets.tables import read_table
+    from bdnn import Inputs, datasets
+    from bdnn.datasets import Samples, read_table
+    from bdnn.encoding import Encoder
+    from bdnn.network.architecture import WeightSet
 
-    tables = {"breast-cancer": datasets.load("breast-cancer")}
+    cancer = datasets.load("breast-cancer")
+    tables = {"breast-cancer": (cancer.X, cancer.y)}
+    plain, weights = Inputs("scaled", scale=None, missing="median"), WeightSet.parse("ternary")
     for path in sorted(data.glob("*.csv*")) if data else ():
-        table = Samples.from_table(read_table(str(path)), None, missing="median")
+        table = Samples.from_table(read_table(path))
         if len(table.y) <= most_rows:
-            tables[path.name.split(".")[0]] = table
+            encoder = Encoder.learn(table.X, table.encoder.columns, plain, weights=weights)
+            tables[path.name.split(".")[0]] = encoder.transform(table.X), table.y
     found = {}
-    for name, table in tables.items():
+    for name, (X, y) in tables.items():
         file = folder / f"{name}.npz"
-        np.savez(file, X=table.X, y=np.unique(table.y, return_inverse=True)[1])
+        np.savez(file, X=X, y=np.unique(y, return_inverse=True)[1])
         for weights in ("ternary", "continuous") if name == "breast-cancer" else ("ternary",):
             for width in (2, 5, 25) if name == "breast-cancer" else (25,):
                 shape = {"hidden": (width,), "weights": weights}

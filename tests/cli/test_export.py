@@ -75,3 +75,16 @@ def test_other_languages_and_words(model, tmp_path, to, part):
     assert done.returncode == 0, done.stderr
     assert part in out.read_bytes()
     assert_refused(run("export", model, "--to", to, "--verify", 3, "--out", out), "--verify is for")
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
+def test_from_csv_to_answers(model, small_csv, tmp_path):
+    out = tmp_path / "model.h"
+    done = run("export", model, "--csv-main", "--self-test", 5, "--rows", small_csv, "--out", out)
+    assert done.returncode == 0, done.stderr
+    subprocess.run(["cc", "-x", "c", "-o", tmp_path / "model", out], check=True)
+    with open(small_csv, encoding="utf-8") as file:
+        answers = subprocess.run(
+            [tmp_path / "model"], stdin=file, capture_output=True, text=True, check=True
+        ).stdout.split()
+    assert answers == run_json("predict", model, small_csv)["predictions"]

@@ -233,6 +233,8 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
     def to_c(self, **options: Any) -> CExport:
         """The model as a C99 header; options as for :func:`bdnn.export.c.export_c`."""
         check_is_fitted(self, "model_")
+        if options.get("rows") is not None:
+            options["rows"] = self._values(options["rows"])
         return export_c(self.model_, data=self._certificate.get("data"), **options)
 
     def to_sql(self, table: str = "data", **options: Any) -> str:

@@ -196,11 +196,13 @@ def plot_comparison(contenders: Sequence[Any], *, ax: Axes | None = None) -> Axe
         marker, colour = MARKERS[place % len(MARKERS)], COLOURS[place]
         ax.errorbar(sizes, right, spread, label=label, color=colour, marker=marker, linestyle="")
         for each in some if not is_network else ():
+            is_right = each.bytes**2 > min(sizes) * max(sizes)
             ax.annotate(
                 each.name,
                 (each.bytes, each.accuracy),
-                xytext=(4, 4),
+                xytext=(-4 if is_right else 4, 4),
                 textcoords="offset points",
+                ha="right" if is_right else "left",
                 fontsize="small",
             )
     ax.set_xscale("log", base=2)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from bdnn.cli.options import option, options
-from bdnn.cli.options.data import ModelFile
+from bdnn.cli.options.data import ModelFile, Table
 from bdnn.cli.output import Output, print_pairs
 from bdnn.errors import ModelError
 from bdnn.files import check_writable, write_whole
@@ -61,6 +61,13 @@ def export(
     ),
     self_test: int = option("C: add so many test vectors.", 0, metavar="N"),
     main: bool = option("C: add a main that runs the test vectors.", False),
+    csv_main: bool = option(
+        "C: add an encoder of texts, and a main that reads rows of a CSV file and prints answers.",
+        False,
+    ),
+    rows: str | None = option(
+        "C: a CSV file whose rows are the test vectors.", metavar="DATA", shown="random ones"
+    ),
     verify: int = option(
         "C, ONNX: run beside Python on N random, boundary and extreme inputs each.",
         0,
@@ -83,6 +90,7 @@ def export(
     record = read_model(model)
     facts: dict[str, Any] = {"model": str(model), "to": to, "out": str(target)}
     if to == "c":
+        from bdnn.cli.source import model_features
         from bdnn.export.c import export_c
         from bdnn.export.c.text import make_name
 
@@ -96,7 +104,8 @@ def export(
             class_names=labels,
             probabilities=probabilities,
             tests=self_test,
-            main=main,
+            main="csv" if csv_main else main,
+            rows=None if rows is None else model_features(record, Table(rows))[0],
             optimise=optimise,
         )
         facts |= _measure(record.model, header, verify)

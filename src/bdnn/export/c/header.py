@@ -13,6 +13,7 @@ from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.export.c.code import lay_out, write_code
 from bdnn.export.c.columns import ColumnCode, column_format, inner_model, with_used_inputs
+from bdnn.export.c.csv_main import INCLUDES, write_csv_main
 from bdnn.export.c.flash import Flash, estimate_flash
 from bdnn.export.c.frame import (
     verb_of,
@@ -32,6 +33,7 @@ from bdnn.export.inputs import InputFormat, choose_format
 from bdnn.export.plan import Plan, make_plan
 from bdnn.export.plan.plan import Table
 from bdnn.model import Model
+from bdnn.network.activation import FloatArray
 from bdnn.network.expansion import unrolled
 
 _STACK_OF_CALLS = 32
@@ -99,7 +101,8 @@ def export_c(
     class_names: bool = False,
     probabilities: bool = False,
     tests: int = 0,
-    main: bool = False,
+    main: bool | str = False,
+    rows: FloatArray | None = None,
     optimise: str = "size",
 ) -> CExport:
     """Write a model as one C99 header whose every answer equals Python's.
@@ -125,8 +128,11 @@ def export_c(
         the class. Weights over their sum are the probabilities of ``predict_proba``.
     tests : int
         Number of self-test vectors to add.
-    main : bool
-        Whether to add a ``main`` that runs the self-test.
+    main : bool or "csv"
+        Whether to add a ``main`` that runs the self-test; or ``NAME_encode``, which reads cells of
+        texts, and a ``main`` that reads rows of a CSV file and prints the answers.
+    rows : array of shape (n_rows, n_features), optional
+        Rows to take self-test vectors of, instead of random ones.
     optimise : {"size", "speed"}
         Few bytes, or few nanoseconds: weights of 16 bits in rows that compilers multiply as
         vectors, and no branch that depends on the data.
@@ -145,7 +151,9 @@ def export_c(
         )
     if not probabilities:
         model = replace(model, calibration=None)
-    if tests < 0 or (main and not tests):
+    if main == "csv":
+        class_names = bool(model.classes)
+    elif tests < 0 or (main and not tests):
         raise ModelError(f"main runs the self-test, got {tests} test vectors: ask for some.")
     if optimise not in ("size", "speed"):
         raise ModelError(f"optimise must be 'size' or 'speed', got {optimise!r}: choose one.")
@@ -159,6 +167,7 @@ def export_c(
             class_names=class_names,
             tests=tests,
             main=main,
+            rows=rows,
             is_fast=is_fast,
         )
     inputs = choose_format(model.encoder, data or {}, kind=input, per_unit=per_unit, limits=limits)
@@ -167,7 +176,8 @@ def export_c(
     plan = make_plan(steps, model.encoder, inputs, model.targets, model.calibration)
     plan = lay_out(plan, model.encoder, inputs, is_fast=is_fast)
     code = write_code(plan, model.encoder, inputs, name, is_fast=is_fast)
-    return _header(model, inputs, name, plan, code, class_names=class_names, tests=tests, main=main)
+    options: dict[str, Any] = {"class_names": class_names, "tests": tests}
+    return _header(model, inputs, name, plan, code, **options, main=main, rows=rows)
 
 
 def _header(
@@ -180,7 +190,8 @@ def _header(
     *,
     class_names: bool,
     tests: int,
-    main: bool,
+    main: bool | str,
+    rows: FloatArray | None,
 ) -> CExport:
     """Put the lines of a function, and what comes before it, into a header."""
     has_copies = any("memcpy(" in line for line in code.helpers)
@@ -205,6 +216,7 @@ def _header(
         class_names=class_names,
         tests=tests,
         main=main,
+        rows=rows,
     )
 
 
@@ -222,7 +234,8 @@ def _framed(
     stack: int,
     class_names: bool,
     tests: int,
-    main: bool,
+    main: bool | str,
+    rows: FloatArray | None,
 ) -> CExport:
     """Put a heading, a guard and tests around what is included, helpers and a function's body."""
     opening = [
@@ -242,9 +255,16 @@ def _framed(
         *body,
         *write_closing(name, inputs, plan),
     ]
-    tested = write_self_test(model, inputs, name, tests) if tests else []
-    tested += write_main(name, tests, labels=class_names) if main else []
-    printing = ["#include <stdio.h>"] if main else []
+    if rows is not None and len(rows):
+        tests = min(tests, len(rows))
+    tested = write_self_test(model, inputs, name, tests, rows) if tests else []
+    printing: list[str] = []
+    if main == "csv":
+        tested += write_csv_main(model, inputs, name)
+        printing = [line for line in INCLUDES if line not in includes]
+    elif main:
+        tested += write_main(name, tests, labels=class_names)
+        printing = ["#include <stdio.h>"]
     return CExport(
         _joined(*opening, *printing, *function, *tested, "#endif"),
         _joined(*opening, *function, "#endif"),
@@ -264,12 +284,14 @@ def _of_columns(
     *,
     class_names: bool,
     tests: int,
-    main: bool,
+    main: bool | str,
+    rows: FloatArray | None,
     is_fast: bool,
 ) -> CExport:
     """A function of raw columns: in halves, or around that of the network, whichever is smaller."""
     model = with_used_inputs(model)
-    options: dict[str, Any] = {"class_names": class_names, "tests": tests, "main": main}
+    options: dict[str, Any] = {"class_names": class_names, "tests": tests}
+    options |= {"main": main, "rows": rows}
     loops = _in_halves(model, inputs, name, is_fast, **options)
     # Loops over tables pay from some inputs on.
     if loops is None or (model.encoder.n_inputs <= _FEW_INPUTS and not loops.plan.is_constant):

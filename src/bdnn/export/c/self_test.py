@@ -8,17 +8,26 @@ from bdnn.export.boundary import answers, column_inputs, random_inputs
 from bdnn.export.c.text import integer, real
 from bdnn.export.inputs import InputFormat
 from bdnn.model import Model
+from bdnn.network.activation import FloatArray
 
 
-def write_self_test(model: Model, inputs: InputFormat, name: str, count: int) -> list[str]:
-    """Write inputs with Python's answers, and a function that counts wrong answers."""
+def write_self_test(
+    model: Model, inputs: InputFormat, name: str, count: int, rows: FloatArray | None = None
+) -> list[str]:
+    """Write inputs with Python's answers, and a function that counts wrong answers.
+
+    Inputs are those of some of the rows of raw codes, or random ones.
+    """
     rng = np.random.default_rng(0)
-    if model.encoder.is_plain:
+    if rows is not None and len(rows):
+        X = _taken(model, inputs, rows[:: max(1, len(rows) // count)][:count])
+        count = len(X)
+    elif model.encoder.is_plain:
         X = random_inputs(model.encoder, inputs, count, rng)
     else:
         X = np.nan_to_num(column_inputs(model, inputs, count, rng))
     wanted = answers(model, inputs, X).tolist()
-    rows = [[integer(int(v)) if inputs.is_integer else real(v) for v in row] for row in X.tolist()]
+    lines = [[integer(int(v)) if inputs.is_integer else real(v) for v in row] for row in X.tolist()]
     if model.targets is None:
         expected = [
             f"    static const int16_t EXPECTED[{count}] = {{",
@@ -39,7 +48,7 @@ def write_self_test(model: Model, inputs: InputFormat, name: str, count: int) ->
         f"static inline int {name}_self_test(void)",
         "{",
         f"    static const {inputs.c_type} INPUT[{count}][{X.shape[1]}] = {{",
-        *(f"        {{{', '.join(row)}}}," for row in rows),
+        *(f"        {{{', '.join(line)}}}," for line in lines),
         "    };",
         *expected,
         "    };",
@@ -49,6 +58,23 @@ def write_self_test(model: Model, inputs: InputFormat, name: str, count: int) ->
         "}",
         "",
     ]
+
+
+def _taken(model: Model, inputs: InputFormat, rows: FloatArray) -> FloatArray:
+    """Rows of raw codes as the function takes them; a gap of a real type has no constant."""
+    if inputs.kind == "scaled":
+        X = np.rint(model.inputs(rows) / (model.encoder.step or 1.0))
+    elif not inputs.is_integer:
+        X = np.where(np.isnan(rows), model.encoder.fills, rows)
+        return np.nan_to_num(X).astype(inputs.reals.dtype).astype(float)
+    else:
+        X = np.rint(rows * np.array(inputs.per_unit))
+        for j, column in enumerate(model.encoder.columns):
+            if column.kind == "category" and inputs.ranges[j][0] >= 0:
+                X[rows[:, j] < 0, j] = len(column.values)
+        X = np.where(np.isnan(rows), float(inputs.missing or 0), X)
+    low, high = np.array(inputs.ranges, dtype=float).T if inputs.ranges else (-(2**15), 2**15 - 1)
+    return np.clip(X, low, high)
 
 
 def write_main(name: str, count: int, *, labels: bool) -> list[str]:
