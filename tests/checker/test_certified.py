@@ -16,6 +16,7 @@ from bdnn.checker.certified import overlap_bound, training_ball, uncertified
 from bdnn.checker.evaluation import evaluate
 from bdnn.problem.regions import overlap_bound as training_bound
 from tests.checker.models import last_thresholds, samples_of, state
+from tests.grids import in_turn
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -54,8 +55,7 @@ def verdicts(path, samples):
     return {claim.name: claim for claim in check_model(read_model(path), samples)}
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("weights", ["ternary", "continuous"])
+@pytest.mark.parametrize(("n_classes", "weights"), in_turn([2, 3], ["ternary", "continuous"]))
 def test_loss_and_bound_are_found_again(tmp_path, n_classes, weights):
     model, path, samples = saved(tmp_path, n_classes, weights=weights)
     record = read_model(path)
@@ -73,8 +73,7 @@ def test_loss_and_bound_are_found_again(tmp_path, n_classes, weights):
     assert "false" not in {claim.verdict for claim in claims.values()}
 
 
-@pytest.mark.parametrize("norm", ["linf", "l1", "l2"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("norm", "weighted"), in_turn(["linf", "l1", "l2"], [False, True]))
 def test_overlaps_are_those_of_training(tmp_path, norm, weighted):
     model, path, samples = saved(tmp_path, method="descent", robust=Robust(0.12, norm=norm))
     record = read_model(path)

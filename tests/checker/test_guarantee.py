@@ -18,6 +18,7 @@ from bdnn.robustness.certify import certify
 from tests.checker.models import samples_of
 from tests.encoding.encoders import make_encoder
 from tests.export.models import level_model
+from tests.grids import in_turn
 from tests.robustness.cases import NORMS, WEIGHTS, random_network, random_scaler
 
 
@@ -130,8 +131,7 @@ def nearest(network, scaler, x, norm, units):
     return own, min(lengths, default=None)
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("units", ["scaled", "raw"])
+@pytest.mark.parametrize(("norm", "units"), in_turn(NORMS, ["scaled", "raw"]))
 def test_random_models_against_the_edges_of_cells(tmp_path, norm, units):
     decided = 0
     for seed in range(25):

@@ -13,6 +13,7 @@ from bdnn.cli import progress
 from bdnn.cli.fitting import describe
 from bdnn.training.result import Progress
 from tests.cli.runner import command
+from tests.grids import long
 from tests.signals import default_signals
 
 LINE = re.compile(r" *\d+\.\d s  \w+ +loss [\d.]+  bound [\d.]+  gap \d+(\.\d+)? %")
@@ -47,7 +48,7 @@ def test_lines_and_interrupt(tmp_path):
     assert load(out).result_.status == "interrupted"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, *long(signal.SIGTERM)])
 def test_interrupt_before_training(number, tmp_path):
     out = tmp_path / "model.json"
     code = (

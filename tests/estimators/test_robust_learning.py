@@ -11,6 +11,7 @@ from bdnn import BDNNClassifier, Inputs, Limits, Robust, load
 from bdnn.checker import check_model, read_model
 from bdnn.errors import ModelError
 from tests.checker.models import samples_of
+from tests.grids import long
 
 LIMITS = Limits(seconds=600)
 
@@ -24,7 +25,7 @@ def noisy_table(n_rows: int = 90, n_classes: int = 2, seed: int = 0) -> tuple[np
     return X, labels
 
 
-@pytest.mark.parametrize("norm", ["linf", "l1", "l2"])
+@pytest.mark.parametrize("norm", ["linf", *long("l1", "l2")])
 def test_the_loss_is_what_certify_says(norm: str) -> None:
     X, y = noisy_table(n_classes=3)
     X[::7, 2] += 0.8

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 from bdnn.mip import NetworkModel, Reductions
 from bdnn.mip.repair import repair
 from bdnn.training import Budget, Exact
+from tests.grids import in_turn
 from tests.problems import random_problem
 
 
@@ -29,11 +32,12 @@ def solved(thresholds, hidden, reductions, weights="continuous", n_classes=2):
     return model, solution, result.loss
 
 
-@pytest.mark.parametrize("thresholds", ["neuron", "zero"])
-@pytest.mark.parametrize("hidden", [(), (2,)])
-@pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize(
-    "reductions", [Reductions(), Reductions.none(), Reductions(one_sided=False)]
+    ("thresholds", "hidden", "n_classes", "reductions"),
+    in_turn(
+        product(["neuron", "zero"], [(), (2,)], [2, 3]),
+        [Reductions(), Reductions.none(), Reductions(one_sided=False)],
+    ),
 )
 def test_weights_that_lost_their_claim_are_restored(thresholds, hidden, n_classes, reductions):
     model, solution, loss = solved(thresholds, hidden, reductions, n_classes=n_classes)

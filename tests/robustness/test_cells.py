@@ -15,6 +15,7 @@ from bdnn.network.network import Network
 from bdnn.robustness import Certificate, Domain, PerturbationSet, attack, certify, verify
 from bdnn.robustness.branching import Branching
 from bdnn.robustness.enumeration import nearest_cell
+from tests.grids import long
 from tests.robustness.cases import NORMS, as_length
 from tests.robustness.cells import enumerated_cells, is_below, random_cells
 from tests.sentences import assert_one_sentence
@@ -49,8 +50,9 @@ def check_case(seed, norm):
 
 
 @pytest.mark.parametrize("norm", NORMS)
-def test_certificates_and_verification_against_all_cells(norm):
-    for seed in range(25):
+@pytest.mark.parametrize("seeds", [range(8), *long(range(8, 25))], ids=["quick", "long"])
+def test_certificates_and_verification_against_all_cells(seeds, norm):
+    for seed in seeds:
         check_case(seed, norm)
 
 

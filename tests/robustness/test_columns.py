@@ -12,6 +12,7 @@ from bdnn.model import Model
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.robustness import Certificate, Domain, PerturbationSet, attack, certify
+from tests.grids import in_turn
 
 COLUMNS = (
     Column("age", fill=3.0, missing="bit", factor=0.5),
@@ -59,8 +60,7 @@ def reachable(x, radius, weight):
     return np.array([[a, b, x[2]] for a, b in product(*ends)])
 
 
-@pytest.mark.parametrize("mixed", [False, True])
-@pytest.mark.parametrize("units", ["raw", "scaled"])
+@pytest.mark.parametrize(("units", "mixed"), in_turn(["raw", "scaled"], [False, True]))
 def test_no_row_within_a_certified_radius_changes_its_class(units, mixed):
     rng = np.random.default_rng(0)
     certified = 0

@@ -11,13 +11,15 @@ from bdnn.robustness.attacks import greedy
 from bdnn.robustness.branching import Branching
 from bdnn.robustness.compiled_branching import CompiledBranching
 from bdnn.robustness.polishing import polished
+from tests.grids import long
 from tests.robustness.cases import NORMS, as_length, enumerated, random_case
 
 
 @pytest.mark.parametrize("norm", NORMS)
-def test_both_searches_agree_and_prove_it(norm):
+@pytest.mark.parametrize("seeds", [range(8), *long(range(8, 28))], ids=["quick", "long"])
+def test_both_searches_agree_and_prove_it(seeds, norm):
     compared = 0
-    for seed in range(20):
+    for seed in seeds:
         around = random_case(seed, norm=norm, units=("raw", "scaled")[seed % 2])
         for i in range(len(around.X)):
             one = around.rows(np.array([i]))
@@ -34,7 +36,7 @@ def test_both_searches_agree_and_prove_it(norm):
             proof = fast.proof()
             assert Certificate.guarantee(one, fast.lower, proof).check(around.model)
             compared += 1
-    assert compared > 20
+    assert compared > len(seeds)
 
 
 def test_a_search_that_is_cut_off_goes_on():

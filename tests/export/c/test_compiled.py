@@ -20,6 +20,7 @@ from bdnn.export.c.compiler import (
 from bdnn.export.c.compiler import _source as translation_unit
 from tests.encoding.encoders import rescaled
 from tests.export.models import any_format, any_model, make_model, number_model
+from tests.grids import in_turn
 
 N_NETWORKS = 50
 N_INPUTS = 300
@@ -101,8 +102,9 @@ def test_a_regressor_tests_itself(tmp_path):
     assert done.stdout == "0 of 20 self-test vectors wrong\n"
 
 
-@pytest.mark.parametrize("kind", ["float", "double"])
-@pytest.mark.parametrize("weights", ["ternary", "int:2", "continuous"])
+@pytest.mark.parametrize(
+    ("weights", "kind"), in_turn(["ternary", "int:2", "continuous"], ["float", "double"])
+)
 def test_units_that_no_number_switches(kind, weights):
     """Factors so small that the largest numbers just reach the thresholds, or just do not."""
     needs("gcc")

@@ -14,6 +14,7 @@ from bdnn.export.onnx import differences, to_onnx
 from bdnn.model import Calibration
 from tests.export.c.test_columns import make as make_columns
 from tests.export.models import any_format, any_model, level_model, make_model, number_model
+from tests.grids import long
 from tests.sentences import assert_one_sentence
 
 SANITIZED = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
@@ -52,7 +53,7 @@ def export_c_of(model, rng, number):
 
 
 @needs_gcc
-@pytest.mark.parametrize("flags", [SANITIZED, FAST])
+@pytest.mark.parametrize("flags", [SANITIZED, *long(FAST)])
 def test_weights_and_classes_equal_python(models, flags):
     exports = [export for _, export in models]
     inputs = [compared_inputs(model, export.inputs, 100) for model, export in models]

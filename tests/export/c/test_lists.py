@@ -15,6 +15,7 @@ from bdnn.model import Model
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from tests.export.models import make_model
+from tests.grids import long
 
 SANITIZED = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 FAST = ("-O3", "-ffast-math", "-march=native")
@@ -45,7 +46,7 @@ def on_cuts(rng, unit):
 
 
 @needs_gcc
-@pytest.mark.parametrize("flags", [SANITIZED, FAST])
+@pytest.mark.parametrize("flags", [SANITIZED, *long(FAST)])
 def test_lists_answer_as_python_does(flags):
     rng = np.random.default_rng(8)
     models = []
