@@ -12,6 +12,7 @@ from bdnn.search.moves import unit as elementwise
 from bdnn.search.objective import Objective
 from bdnn.search.state import SearchState
 from tests.search import reference
+from tests.search.parts import Parts
 from tests.strategies import (
     any_activation,
     architectures,
@@ -20,6 +21,8 @@ from tests.strategies import (
     problems_with_networks,
 )
 
+forward, intervals, line = Parts(forward), Parts(intervals), Parts(line)
+elementwise = Parts(elementwise)
 gains_on_grid = st.integers(-3, 3).map(float)
 PAIR = pytest.mark.parametrize("searches", [line, reference], ids=["compiled", "numpy"])
 

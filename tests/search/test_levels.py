@@ -19,12 +19,13 @@ from bdnn.search.starts.straight_through import straight_through
 from bdnn.search.state import SearchState
 from tests.problems import random_problem
 from tests.search import reference
+from tests.search.parts import Parts
 from tests.strategies import any_activation, architectures, problems_with_networks
 
 shapes = architectures(max_hidden=2, min_hidden=1, activation=any_activation).filter(
     lambda shape: shape.has_levels
 )
-PAIR = pytest.mark.parametrize("searches", [line, reference], ids=["compiled", "numpy"])
+PAIR = pytest.mark.parametrize("searches", [Parts(line), reference], ids=["compiled", "numpy"])
 
 
 @st.composite

@@ -14,6 +14,7 @@ from bdnn.search.regression import build, kick, squared, sweep
 from bdnn.search.state import SearchState
 from tests.problems import regression_problem
 from tests.search import reference
+from tests.search.parts import Parts
 
 BOTH = pytest.mark.parametrize("kernels", [split, reference], ids=["compiled", "numpy"])
 
@@ -104,7 +105,7 @@ def test_the_last_layer_is_fitted_exactly(kind):
 
 
 @pytest.mark.parametrize("kind", ["squared", "absolute"])
-@pytest.mark.parametrize("kernels", [forward, reference], ids=["compiled", "numpy"])
+@pytest.mark.parametrize("kernels", [Parts(forward), reference], ids=["compiled", "numpy"])
 def test_gains_of_units_are_differences_of_losses(kernels, kind):
     problem = regression_problem(
         7, n_samples=12, hidden=(3, 2), weights="continuous", kind=kind, n_outputs=2

@@ -14,6 +14,8 @@ from bdnn.learning.trees import Trees
 #: Times the radius that is asked for which robust candidates are trained with.
 WIDER = (1.0, 1.15)
 _UPDATES = 3000  # of the network that learns from others
+# Rows from which more updates pay, as many times more as there are rows, and the most.
+_MANY_ROWS, _MOST_LONGER = 25_000, 4.0
 
 
 def candidates(
@@ -89,9 +91,11 @@ def robust_candidates(table: Table) -> dict[str, Candidate]:
 
 def student(table: Table, width: int) -> Gradients:
     """The network that learns from others: two layers on numbers and cuts, or what there is."""
+    longer = min(_MOST_LONGER, max(1.0, len(table) / _MANY_ROWS))
+    updates = int(longer * _UPDATES)
     if "mix" not in _missing(table):
-        return Gradients("mix", (width, width), updates=_UPDATES)
-    return Gradients(_any(table), (2 * width,), updates=_UPDATES)
+        return Gradients("mix", (width, width), updates=updates)
+    return Gradients(_any(table), (2 * width,), updates=updates)
 
 
 def _any(table: Table) -> Reads:

@@ -31,6 +31,7 @@ _FEWEST_PER_CLASS = 4
 _COMPARING, _COMPARING_GUARDED = 0.5, 0.8  # part of the time
 _TRYING = 0.3  # of what is left, the most for one fold of the network that learns from others
 _TEACHERS = 3
+_TELLING_ROWS = 5000  # held-out rows that tell enough of a network; of fewer two folds do
 _SHRINKING = 0.4  # of what is left, for networks that are too large
 _SHRUNK = 2
 _MOST_BYTES = 1 << 14  # of a network, unless more are allowed
@@ -217,7 +218,8 @@ class Course:
         fitting = [trial for trial in trials if self._fits(trial.stacks[0])]
         smallest = min(trials, key=_bytes)
         plain = ranked(_furthest(fitting or [smallest]), part)
-        if len(pupil.stacks) < 2 or not self._fits(pupil.stacks[0]):
+        is_known = len(pupil.stacks) > 1 or np.count_nonzero(pupil.count) >= _TELLING_ROWS
+        if not is_known or not self._fits(pupil.stacks[0]):
             return plain[0], plain
         pool = [*plain, pupil]
         is_open = self.hidden is None and not self.ternary

@@ -135,6 +135,7 @@ def learn(
         np.ascontiguousarray(values[:, : encoder.n_numbers]),
         np.ascontiguousarray(values[:, encoder.n_numbers :]),
     )
+    del values  # twice the memory otherwise
     around = {}
     if surroundings is not None:
         for wider in WIDER:

@@ -17,7 +17,8 @@ from bdnn.learning.gradients import smoothed
 from bdnn.learning.stack import Array, Lesson, Stack, Table
 
 _SWAPPED = 0.1  # of the columns of a new row
-_NEW_ROWS = 4000
+_NEW_ROWS, _MOST_NEW = 4000, 20_000  # many rows tell more than others do of new ones
+_BLOCK = 4096  # rows at a time
 _OWN = 0.5  # weight of a row's label beside what others say
 
 
@@ -27,11 +28,16 @@ Teachers = Sequence[Sequence[Stack]]
 
 def opinion(teachers: Teachers, table: Table) -> Array:
     """Mean probabilities by all networks, every teacher counting once."""
-    shares = [
-        np.mean([probabilities(stack.logits(table)) for stack in stacks], axis=0)
-        for stacks in teachers
-    ]
-    return np.asarray(np.mean(shares, axis=0), dtype=np.float32)
+    blocks = []
+    # Values of all units on all rows would take far more memory than the rows.
+    for first in range(0, max(1, len(table)), _BLOCK):
+        part = table.rows(np.arange(first, min(first + _BLOCK, len(table))))
+        shares = [
+            np.mean([probabilities(stack.logits(part)) for stack in stacks], axis=0)
+            for stacks in teachers
+        ]
+        blocks.append(np.mean(shares, axis=0))
+    return np.concatenate(blocks).astype(np.float32)
 
 
 def unseen_opinion(trials: Sequence[Trial], lesson: Lesson, compared: IntArray) -> Array:
@@ -70,7 +76,7 @@ def taught(
     rng : numpy.random.Generator
     """
     wanted = np.float32(_OWN) * smoothed(lesson) + np.float32(1.0 - _OWN) * share
-    count = max(_NEW_ROWS, len(lesson))
+    count = min(max(_NEW_ROWS, len(lesson)), _MOST_NEW)
     rows, donors = rng.integers(len(lesson), size=(2, count))
     swapped = rng.random((count, int(column_of.max()) + 1)) < _SWAPPED
     table, n_numbers = lesson.table, lesson.table.numbers.shape[1]

@@ -16,7 +16,7 @@ from bdnn.network.activation import STEP, Activation, BoolArray, FloatArray, ste
 from bdnn.network.architecture import Architecture
 
 # Values of a layer that are computed at once.
-_FEWEST_ROWS = 512  # below which preparing the weights takes longer than using them
+_FEWEST_ROWS = 2048  # below which preparing the weights takes longer than using them
 _BLOCK_ENTRIES = 1 << 16
 # The table of a wider layer would take longer to fill than it saves.
 _WIDEST_TABLE = 10
