@@ -69,13 +69,18 @@ class InputSets:
     Inputs that bins decide add what is least and most in the bins instead.
     """
 
-    centre: FloatArray  # (n_lines, n_features)
-    # (n_lines, n_features): half the width of boxes around the centres.
+    centre: FloatArray  # (n_sets, n_features)
+    # (n_sets, n_features): half the width of boxes around the centres.
     width: FloatArray | None = None
-    # (n_lines,): of balls around the centres, whose dual norm is n.
+    # (n_sets,): of balls around the centres, whose dual norm is n.
     radius: FloatArray | None = None
     norm: Norm = "linf"  # of the balls
     bins: tuple[BinSets, ...] = ()  # beside a box, which holds their inputs too
+    line: IndexArray | None = None  # (n_sets,): the input that a set is around, if it is not its own
+
+    def groups(self, groups: IndexArray) -> IndexArray:
+        """What sets belong to, given what inputs do."""
+        return groups if self.line is None else groups[self.line]
 
     @property
     def is_number(self) -> BoolArray:

@@ -121,7 +121,6 @@ class BDNNEstimator(FittedModel):
             robust=self.robust,
             constraints=constraints,
             seed=budget.seed,
-            is_learnt=is_learnt,
         )
         return self._finished(replace(task, targets=targets), budget)
 

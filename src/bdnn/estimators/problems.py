@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from bdnn.constraints import AbstractConstraint, DemographicParity, MustClassify
 from bdnn.encoding import Encoder, Inputs
 from bdnn.encoding.scaling import AUTO_KINDS
-from bdnn.errors import ModelError, UnsupportedFeatureError
+from bdnn.errors import ModelError
 from bdnn.estimators.samples import LabelledSamples
 from bdnn.model import TargetScaler
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.norms import check_norm, check_radius, check_units
 from bdnn.problem.bound import Bound
-from bdnn.problem.create import claims, constrain, demands_of, led_by, with_pattern
+from bdnn.problem.create import claims, constrain, demands_of, led_by, with_pattern, with_pattern_in
 from bdnn.problem.losses.average import moved_copies
 from bdnn.problem.problem import Problem
 from bdnn.problem.samples import Samples
@@ -127,15 +127,9 @@ def make_task(
     robust: Robust | None,
     constraints: Sequence[AbstractConstraint],
     seed: int,
-    is_learnt: bool = False,
 ) -> Task:
-    """What to train on, and the method that can do it; moved copies are drawn by the seed.
-
-    Where the network ``is_learnt`` already, its loss is to be told and nothing is trained.
-    """
+    """What to train on, and the method that can do it; moved copies are drawn by the seed."""
     inputs, is_labelled = encoder.transform(samples.values), samples.labels.ndim == 1
-    if robust is not None and not encoder.is_plain and not is_learnt:
-        _check_balls(robust)
 
     def problem_of(part: BoolArray) -> Problem[Any]:
         weight = samples.weight_in(part)
@@ -156,7 +150,11 @@ def make_task(
             validation = held_out
             training_part = training if samples.counts_all else None
     if robust is not None and robust.loss == "pattern":
-        problem = with_pattern(problem, _radii(problem.samples, samples), robust.norm)
+        if encoder.is_plain:
+            problem = with_pattern(problem, _radii(problem.samples, samples), robust.norm)
+        else:
+            around = robust.around(samples)
+            problem = with_pattern_in(problem, around.regions(problem.samples.rows, encoder))
     if isinstance(method, LocalSearch):
         method = method.for_rows(problem.samples)
     if samples.must is not None and samples.must.any():
@@ -195,16 +193,6 @@ def certificate_of(task: Task, robust: Robust | None) -> dict[str, Any]:
     if task.problem.terms:
         found |= {"promises": claims(task.problem), **demands_of(task.problem)}
     return found
-
-
-def _check_balls(robust: Robust) -> None:
-    """Refuse what is not known of columns with texts or bits."""
-    if robust.loss == "pattern" or (robust.loss == "certified" and robust.norm != "linf"):
-        raise UnsupportedFeatureError(
-            f"robust with loss {robust.loss!r} and norm {robust.norm!r} is for columns of scaled "
-            "numbers, got texts or bits: use loss='certified' with norm='linf', loss='average', or "
-            "inputs='scaled' on numbers."
-        )
 
 
 def _radii(merged: Samples, samples: LabelledSamples) -> FloatArray:

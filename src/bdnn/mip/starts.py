@@ -37,7 +37,7 @@ def lift_points(
     for k, (layer, switches) in enumerate(zip(model.layers, model.steps, strict=False)):
         if k not in model.given.layers:
             sums = inputs.sums(weights[k])
-            kept = on[k][model.groups] if k == 0 else on[k]
+            kept = on[k][inputs.groups(model.groups)] if k == 0 else on[k]
             if not layer.lift(x, weights[k], thresholds[k], sums, kept, rigid=rigid):
                 return False
         inputs = InputSets(switches.lift(x, on[k]))

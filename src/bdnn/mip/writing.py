@@ -203,9 +203,10 @@ class LayerWriter(OutputLayer):
 
     def _add_first_rows(self, sums: tuple[Sums, Sums], needs: Needs) -> None:
         """Every input has its rows, all inputs of a cluster with the same activations."""
-        needs = (needs[0][self.groups], needs[1][self.groups])
+        groups = self.sets[0].groups(self.groups)
+        needs = (needs[0][groups], needs[1][groups])
         if len(self.sets) == 1:
-            self._add_rows(self.steps[0].of_lines(self.groups), sums, needs)
+            self._add_rows(self.steps[0].of_lines(groups), sums, needs)
             return
         assert self.norms is not None
         for name, around in zip(("box", "ball"), self.sets, strict=True):

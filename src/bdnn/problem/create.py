@@ -18,6 +18,7 @@ from bdnn.problem.losses.distance import DistanceLoss, distance_loss
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.pattern import Pattern
 from bdnn.problem.problem import AnyLoss, Problem
+from bdnn.problem.regions import Regions
 from bdnn.problem.samples import Samples
 from bdnn.problem.terms.base import AbstractTerm
 from bdnn.problem.terms.context import AbstractConstraint, Context, sequence
@@ -108,7 +109,16 @@ def with_pattern(
 
     There is one radius for all, or one per distinct input, in units of scaled inputs.
     """
-    pattern = Pattern.create(radius, norm, len(problem.inputs))
+    return _with_pattern(problem, Pattern.create(radius, norm, len(problem.inputs)))
+
+
+def with_pattern_in(problem: Problem[MovableLoss], regions: Regions) -> Problem[MovableLoss]:
+    """Ask the same of what the rows that count may become."""
+    line = problem.samples.line[problem.samples.rows]
+    return _with_pattern(problem, Pattern.of_rows(regions, line, len(problem.inputs)))
+
+
+def _with_pattern(problem: Problem[MovableLoss], pattern: Pattern) -> Problem[MovableLoss]:
     if not pattern.radius.any():
         return problem
     return problem.with_loss(replace(problem.loss, pattern=pattern))

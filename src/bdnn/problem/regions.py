@@ -24,11 +24,11 @@ from scipy.spatial.distance import cdist
 
 from bdnn.blocks.input_sets import InputSets
 from bdnn.network.activation import BoolArray, FloatArray
-from bdnn.network.intervals import Bounds, IntervalPass, sum_bounds
+from bdnn.network.intervals import Bounds, IntervalPass, rounding, sum_bounds
 from bdnn.network.network import Network
 from bdnn.network.norms import SLACK, Norm, dual_length
 from bdnn.problem.reach import BinReach, budget_sums, reach_sums
-from bdnn.problem.samples import IntegerArray
+from bdnn.problem.samples import IntegerArray, equal_rows
 from bdnn.program import IndexArray
 
 # Samples that are compared with each other at most; a bound for some holds for all.
@@ -65,6 +65,11 @@ class Regions:
         return 0.5 * self.step
 
     @property
+    def is_widened(self) -> bool:
+        """Whether the sets of a program hold more: every column moves by the radius at once."""
+        return bool(self.bins) and self.norm != "linf"
+
+    @property
     def input_sets(self) -> list[InputSets]:
         """Boxes, and for some norms balls as well, for a program."""
         boxes = InputSets((self.low + self.high) / 2, (self.high - self.low) / 2, bins=self.bins)
@@ -95,6 +100,12 @@ class Regions:
         ball = middle - spread + free[0], middle + spread + free[1]
         return np.maximum(lower, ball[0]), np.minimum(upper, ball[1])
 
+    def computed_sums(self, W: FloatArray) -> Bounds:
+        """The same for sums as a forward pass computes them, rounding included."""
+        lower, upper = self.sums(W)
+        error = rounding(W, self.low, self.high, self.step)
+        return lower - error, np.where(np.isnan(upper), np.inf, upper + error)
+
     @cached_property
     def numbers(self) -> NDArray[np.intp]:
         """Places of the inputs that no bin decides."""
@@ -109,6 +120,13 @@ class Regions:
         """Tell which first-layer units can take several values in regions."""
         W = network.weights[0]
         return IntervalPass(network, self.step).free_units(self.low, self.high, self.sums(W))
+
+    def distinct(self, line: IndexArray) -> IndexArray:
+        """Numbers of regions that differ from those before, or are of another line."""
+        parts = [line, self.radius, self.low, self.high, self.centre]
+        for column in self.bins:
+            parts += [column.set_of] if self.norm == "linf" else [column.set_of, column.costs]
+        return np.sort(equal_rows(np.column_stack(parts).astype(float))[0])
 
     def subset(self, lines: IndexArray) -> Regions:
         """Some of the regions."""

@@ -218,7 +218,7 @@ class AbstractMethod(ABC):
             )
         if solver != "auto":
             get_solver(solver).check_available()  # before any work
-        if problem.loss.pattern is not None and problem.loss.pattern.norm == "l2":
+        if problem.loss.pattern is not None and problem.loss.pattern.needs_cones:
             _check_cones(solver)
         if earlier is not None:
             start = earlier.network

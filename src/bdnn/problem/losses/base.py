@@ -143,6 +143,11 @@ class AbstractLoss(ABC):
         """Sets of inputs that answers must hold in; None where they are about points."""
         return None
 
+    @property
+    def has_bounds(self) -> bool:
+        """Whether what a solver proves of the program is true of the loss."""
+        return self.pattern is None or not self.pattern.is_widened
+
     def input_sets(self, samples: Samples) -> list[InputSets]:
         """What first-layer sums of a program are of."""
         if self.pattern is not None:

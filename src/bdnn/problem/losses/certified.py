@@ -72,6 +72,10 @@ class CertifiedLoss(AbstractLoss):
     def input_regions(self) -> Regions:
         return self.regions
 
+    @property
+    def has_bounds(self) -> bool:
+        return not self.regions.is_widened
+
     def input_sets(self, samples: Samples) -> list[InputSets]:
         del samples
         return self.regions.input_sets

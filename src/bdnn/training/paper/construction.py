@@ -258,11 +258,12 @@ def _intervals(epoch: EpochProblem, directions: FloatArray) -> tuple[FloatArray,
     """Lowest and highest sum of every cluster along every direction."""
     order = np.argsort(epoch.groups, kind="stable")
     first = np.unique(epoch.groups[order], return_index=True)[1]
-    low = high = weighted_sums(epoch.problem.inputs[order], directions).T
-    pattern = epoch.problem.loss.pattern
-    if pattern is not None:
-        reach = pattern.dual_norms(directions)[:, None] * pattern.radius[order]
-        low, high = low - reach, high + reach
+    inputs, pattern = epoch.problem.inputs, epoch.problem.loss.pattern
+    if pattern is None:
+        low = high = weighted_sums(inputs, directions)
+    else:
+        low, high = pattern.sums(directions, inputs)
+    low, high = low[order].T, high[order].T
     return np.minimum.reduceat(low, first, axis=1), np.maximum.reduceat(high, first, axis=1)
 
 

@@ -265,7 +265,7 @@ class Solving:
         return self.run.interrupted or self.run.is_close
 
     def _improve_bound(self, bound: float) -> None:
-        if math.isfinite(bound):
+        if math.isfinite(bound) and self.run.problem.loss.has_bounds:
             value, margin = self.model.loss.round_up(bound), self.model.margin
             found = solver_bound(self.run.problem, value, self.bound_origin, margin=margin)
             self.run.prove(found, _PHASE)
@@ -296,7 +296,7 @@ class Solving:
             claimed = claimed if true_value is None else true_value
         if outcome.termination is not Termination.INFEASIBLE:
             self._improve_bound(outcome.bound)
-        elif run.network is None:
+        elif run.network is None and run.problem.loss.has_bounds:
             explain_conflict(self.model, self.engine, seconds=max(1.0, run.remaining))
         rounding = 1e-6 * max(1.0, abs(claimed)) + float(run.problem.loss.tolerance)
         if outcome.solution is not None and run.loss > claimed + rounding:

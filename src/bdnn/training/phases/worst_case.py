@@ -34,7 +34,10 @@ _STARTS = 0.2
 
 
 def balls_of(loss: CertifiedLoss) -> Balls:
-    """Regions for the search, rounding to the grid included."""
+    """Regions for the search, rounding to the grid included.
+
+    Where a program takes wider ones, so does the search.
+    """
     regions = loss.regions
     n_features = regions.centre.shape[1]
     spread = regions.radius + regions.rounding * np.sqrt(n_features)
@@ -45,7 +48,7 @@ def balls_of(loss: CertifiedLoss) -> Balls:
         regions.high,
         regions.centre,
         spread,
-        regions.norm,
+        "linf" if regions.is_widened else regions.norm,
         loss.labels,
         loss.line_weight,
         regions.bins,
