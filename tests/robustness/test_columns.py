@@ -7,7 +7,6 @@ import pytest
 
 import bdnn
 from bdnn.encoding import Bit, Column, Encoder, Number
-from bdnn.errors import UnsupportedFeatureError
 from bdnn.model import Model
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
@@ -127,10 +126,3 @@ def test_training_for_a_radius_on_cuts(loss, tmp_path):
         certified = model.certify(X, y, radius=0.1)
         assert model.result_.loss == 60 - (certified.accuracy * 60)
         assert model.result_.bound <= model.result_.loss
-
-
-@pytest.mark.parametrize("robust", [bdnn.Robust(0.1, loss="pattern"), bdnn.Robust(0.1, "l1")])
-def test_what_is_not_known_of_bits_is_refused(robust):
-    model = bdnn.BDNNClassifier(hidden=(2,), inputs="cuts", robust=robust)
-    with pytest.raises(UnsupportedFeatureError, match="is for columns of scaled numbers"):
-        model.fit([[0.0], [1.0], [2.0]], [0, 1, 1])

@@ -76,7 +76,9 @@ class InputSets:
     radius: FloatArray | None = None
     norm: Norm = "linf"  # of the balls
     bins: tuple[BinSets, ...] = ()  # beside a box, which holds their inputs too
-    line: IndexArray | None = None  # (n_sets,): the input that a set is around, if it is not its own
+    line: IndexArray | None = (
+        None  # (n_sets,): the input that a set is around, if it is not its own
+    )
 
     def groups(self, groups: IndexArray) -> IndexArray:
         """What sets belong to, given what inputs do."""

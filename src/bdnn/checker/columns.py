@@ -63,10 +63,23 @@ class ColumnsAround:
 
     def holds(self, label: int, proof: Any) -> bool:
         """Tell whether every row in the ball is certainly put into a class."""
+        return self._is_closed(self._spans, label, proof)
+
+    def keeps_first_layer(self) -> bool:
+        """Tell whether certainly no row in the ball changes a first-layer activation."""
+        return _Box(self._guarantee, self._row, *self._held(self._spans)).keeps_first_layer()
+
+    @property
+    def _spans(self) -> Spans:
+        """All bins, and what raw values can be in the ball."""
         spans: Spans = [(0, len(bins) - 1) for bins in self._bins]
         ends = self._guarantee.ends(self._row)
-        spans += [ends[j] for j in self._numbered]
-        return self._is_closed(spans, label, proof)
+        return spans + [ends[j] for j in self._numbered]
+
+    def _held(self, spans: Spans) -> tuple[list[list[Bin]], dict[int, tuple[float, float]]]:
+        """Bins in reach of every column, and ends of raw values, of what spans hold."""
+        reach = [self._reached(j, spans[j]) for j in range(len(self._bins))]
+        return reach, dict(zip(self._numbered, spans[len(self._bins) :], strict=True))
 
     def _bins_of(self, j: int) -> list[Bin]:
         column, x = self._encoder.columns[j], self._row[j]
@@ -133,10 +146,9 @@ class ColumnsAround:
                 self._is_closed([*spans[:number], half, *spans[number + 1 :]], label, part)
                 for half, part in zip(halves, (left, right), strict=True)
             )
-        reach = [self._reached(j, spans[j]) for j in range(len(self._bins))]
+        reach, raw = self._held(spans)
         if not all(reach):
             return True
-        raw = dict(zip(self._numbered, spans[len(self._bins) :], strict=True))
         return (
             self._is_empty(reach, raw)
             or self._is_far(reach, raw)
@@ -228,9 +240,16 @@ class _Box:
 
     def is_certain(self, label: int) -> bool:
         """Whether the network certainly answers a class in the box."""
+        return self._guarantee.boxes.is_certain(*self._whole(), label, self._sums)
+
+    def keeps_first_layer(self) -> bool:
+        """Whether every first-layer unit certainly takes one value in the box."""
+        return self._guarantee.boxes.keeps_first_layer(*self._whole(), self._sums)
+
+    def _whole(self) -> tuple[list[tuple[int, int]], Fraction]:
+        """Ends of inputs as multiples of a unit, and the unit."""
         unit = Fraction(1, max(end.denominator for pair in self._ends for end in pair))
-        box = [(int(low / unit), int(high / unit)) for low, high in self._ends]
-        return self._guarantee.boxes.is_certain(box, unit, label, self._sums)
+        return [(int(low / unit), int(high / unit)) for low, high in self._ends], unit
 
     def _sums(self, weights: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
         upper, _ = self._least([-w for w in weights])

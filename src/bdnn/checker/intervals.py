@@ -68,6 +68,11 @@ class BoxNetwork:
             for state in product(*states)
         )
 
+    def keeps_first_layer(self, box: Box, unit: Fraction, bounds: SumBounds) -> bool:
+        """Tell whether every unit of the first layer certainly takes one value in a box."""
+        spans = self._layers[0].reached(box, unit, bounds)
+        return all(sure == maybe for sure, maybe in spans)
+
     def _decides(self, box: Box, unit: Fraction, label: int, bounds: SumBounds | None) -> bool:
         """Whether the outputs certainly say the class."""
         top = self._layers[-1]

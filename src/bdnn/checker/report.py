@@ -28,6 +28,7 @@ from bdnn.checker.claims import (
 from bdnn.checker.conflicts import conflict_bound
 from bdnn.checker.enumeration import TooLargeError, smallest_loss
 from bdnn.checker.evaluation import Evaluation, evaluate
+from bdnn.checker.first_layer import FIRST_LAYER, first_layer_claims
 from bdnn.checker.known import Known
 from bdnn.checker.layers import set_complaint
 from bdnn.checker.listed import units_bound
@@ -115,6 +116,7 @@ def check_model(
     return [
         *claims,
         *_result(known, weights, enumerate_networks=enumerate_networks),
+        *_timed((FIRST_LAYER,), lambda: first_layer_claims(model, samples, deadline)),
         *check_promises(known),
     ]
 

@@ -96,7 +96,7 @@ class Pattern:
     def sums(self, W: FloatArray, inputs: FloatArray) -> Bounds:
         """Least and largest sums around inputs, one column per line of the weights."""
         sums = weighted_sums(inputs, W)
-        if self.regions is None:
+        if self.regions is None or self.line is None:
             reach = self.radius[:, None] * dual_length(self.norm, W)
             return sums - reach, sums + reach
         lower, upper = sums.copy(), sums.copy()
@@ -126,10 +126,7 @@ class Pattern:
         # Thresholds at fixed distances move together: none of them may lie in an interval.
         is_fixed = shape.activation_of(0).thresholds is not None
         span = t - t[:, :1] if is_fixed else np.zeros((len(t), 1))
-        low, high = (
-            (ends.T[:, None] - span[:, :, None]).reshape(len(t), -1)
-            for ends in intervals
-        )
+        low, high = ((ends.T[:, None] - span[:, :, None]).reshape(len(t), -1) for ends in intervals)
         moving = t[:, :1] if is_fixed else t
         if shape.thresholds == "layer":
             low, high, moving = low.reshape(1, -1), high.reshape(1, -1), moving[:1]

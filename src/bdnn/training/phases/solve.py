@@ -42,6 +42,10 @@ _ANSWERED = (Termination.OPTIMAL, Termination.GAP_LIMIT)
 _FREED = 0.2
 # Sweeps after which moves from the network of fewer samples have found what they can.
 _ADAPTING_SWEEPS = 300
+_WIDENED = (
+    "the program lets every column move by the whole radius at once, so that its optimum is no "
+    "bound for this norm"
+)
 # Networks of a round at which a relaxation is cut too.
 _MOST_CUT = 8
 
@@ -124,6 +128,8 @@ class Solve(Phase):
         reason = solving.message or (run.reason if self.patience is not None else "")
         if self.patience is not None and ended == "feasible":
             reason = reason or "the run ended because more time had stopped paying"
+        if not run.problem.loss.has_bounds and ended == "feasible":
+            reason = reason or _WIDENED
         run.end(ended, reason)
 
 
