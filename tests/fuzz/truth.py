@@ -120,6 +120,19 @@ def _certified_loss(file: File) -> Fraction:
     return total
 
 
+def _first_layer(file: File, detail: str) -> bool:
+    """Whether the first layer says the same of all inputs around the scaled rows."""
+    robust, layer = file.content["certificate"]["robust"], file.layers[0]
+    W, t = (np.array(layer[key], dtype=float) for key in ("weights", "thresholds"))
+    ball = {"radius": robust["radius"], "norm": robust["norm"]}
+    for i, x in enumerate(file.scale(file.X)):
+        sums = _ball(file, x, ball, np.random.default_rng(i)) @ W.T
+        reached = (sums[:, :, None] >= t).sum(axis=2)
+        if (reached != reached[0]).any():
+            return False
+    return True
+
+
 def _error(file: File, detail: str) -> bool:
     weights = file.weights()
     assert weights is not None
@@ -318,6 +331,7 @@ _CLAIMS = {
     "error without weights": _plain_error,
     "bound": _bound,
     "optimality": _optimality,
+    "first layer": _first_layer,
 }
 _PROMISES = {
     "radius": _radius,

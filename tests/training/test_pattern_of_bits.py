@@ -135,7 +135,7 @@ def test_the_program_finds_the_least_loss_of_networks_that_hold(norm):
 
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("method", ["auto", "data_splitting"])
-@pytest.mark.parametrize("inputs", ["cuts", "both"])
+@pytest.mark.parametrize("inputs", ["cuts", "both", "scaled"])
 def test_what_training_promises_is_checked(norm, method, inputs, tmp_path):
     rng = np.random.default_rng(3)
     X = np.round(rng.normal(size=(24, 2)), 2)
@@ -157,8 +157,12 @@ def test_what_training_promises_is_checked(norm, method, inputs, tmp_path):
         for x in X:
             moves = rng.uniform(-1, 1, (40, 2))
             moves *= 0.05 / np.maximum(1e-9, length(norm, moves))[:, None]
-            moved = x + 0.999 * moves / model.encoder_.units
-            on = model.network_.activations(model.encoder_.transform(np.vstack([x, moved])))[0]
+            if inputs == "scaled":  # the ball is around what the network sees
+                seen = model.encoder_.transform(x[None]) + np.vstack([[0.0, 0.0], 0.999 * moves])
+            else:
+                moved = x + 0.999 * moves / model.encoder_.units
+                seen = model.encoder_.transform(np.vstack([x, moved]))
+            on = model.network_.activations(seen)[0]
             assert (on == on[0]).all()
     wide = edit(path, lambda content: content["certificate"]["robust"].update(radius=50.0), path)
     if len(np.unique(model.network_.activations(model.encoder_.transform(X))[0], axis=0)) > 1:

@@ -14,8 +14,7 @@ from bdnn.checker.certified import training_ball
 from bdnn.checker.claims import Claim, Deadline, claimed, number_text, proven
 from bdnn.checker.columns import ColumnsAround
 from bdnn.checker.guarantee import Ball, Guarantee
-from bdnn.checker.intervals import is_too_large
-from bdnn.checker.layers import Layer
+from bdnn.checker.intervals import BoxNetwork, is_too_large
 from bdnn.checker.model import CheckedModel
 from bdnn.checker.numbers import root_above
 from bdnn.checker.samples import Samples
@@ -28,10 +27,10 @@ def first_layer_claims(model: CheckedModel, samples: Samples, deadline: Deadline
     if model.robust.get("loss") != "pattern":
         return []
     ball = training_ball(model)
-    if ball is None or is_too_large(model):
-        why = "of radii or a size that this checker does not recompute"
+    if ball is None or ball.units != "scaled" or is_too_large(model):
+        why = "of radii, units or a size that this checker does not recompute"
         return [claimed(FIRST_LAYER, why)]
-    guarantee, first = Guarantee(model, ball), model.layers[0]
+    guarantee = Guarantee(model, ball)
     known: dict[bytes, bool] = {}
     for i, record in enumerate(samples.records):
         if record in known:
@@ -39,25 +38,28 @@ def first_layer_claims(model: CheckedModel, samples: Samples, deadline: Deadline
         deadline.check()
         row = samples.row(i)
         if model.encoder.is_plain:
-            known[record] = _keeps(first, model.encoder.encode(row), ball)
+            known[record] = _keeps(guarantee.boxes, model.encoder.encode(row), ball)
         else:
             known[record] = ColumnsAround(guarantee, row).keeps_first_layer()
     kept, n_rows = sum(known[record] for record in samples.records), len(samples)
-    where = f"within {number_text(ball.radius)} ({ball.norm}, {ball.units})"
+    where = f"within {number_text(ball.radius)} ({ball.norm}, scaled)"
     detail = f"its activations hold {where} around {kept} of {n_rows} rows"
     return [(proven if kept == n_rows else claimed)(FIRST_LAYER, detail)]
 
 
-def _keeps(layer: Layer, inputs: Sequence[float], ball: Ball) -> bool:
-    """Tell whether no sum crosses a threshold in a ball of inputs."""
+def _keeps(boxes: BoxNetwork, inputs: Sequence[float], ball: Ball) -> bool:
+    """Tell whether certainly no sum crosses a threshold in a ball of inputs."""
     point = [Fraction(x) for x in inputs]
-    for row, limits in zip(layer.weights, layer.limits, strict=True):
-        weights = [Fraction(w) for w in row]
+    ends = [(x - ball.radius, x + ball.radius) for x in point]
+    unit = Fraction(1, max(end.denominator for pair in ends for end in pair))
+
+    def sums(weights: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
         middle = sum((w * x for w, x in zip(weights, point, strict=True)), Fraction(0))
         reach = ball.radius * _dual([abs(w) for w in weights], ball)
-        if any(middle - reach < t <= middle + reach for t in map(Fraction, limits)):
-            return False
-    return True
+        return middle - reach, middle + reach
+
+    box = [(int(low / unit), int(high / unit)) for low, high in ends]
+    return boxes.keeps_first_layer(box, unit, sums)
 
 
 def _dual(sizes: list[Fraction], ball: Ball) -> Fraction:
