@@ -85,7 +85,7 @@ def test_texts_and_gaps(encode, weights):
         codes = mixed_rows(rng, 600)
         wanted = model.network.predict(model.encoder.transform(codes))
         assert (Predictor(model).outcomes(codes) == wanted).all()
-        unlisted = codes + [0.0, 0.0, 5.0]
+        unlisted = codes + np.array([0.0, 0.0, 5.0])
         inputs = model.encoder.transform(unlisted)
         assert (Predictor(model).outcomes(unlisted) == model.network.predict(inputs)).all()
         (bins,) = [each for each in make_bins(model.encoder) if each.is_listed]
