@@ -9,6 +9,7 @@ import pytest
 import bdnn
 from bdnn.clock import Slot
 from bdnn.encoding import Column, Encoder, Inputs
+from bdnn.encoding.bins import make_bins
 from bdnn.errors import DataError
 from bdnn.export.boundary import boundary_inputs
 from bdnn.export.inputs import InputFormat
@@ -84,6 +85,11 @@ def test_texts_and_gaps(encode, weights):
         codes = mixed_rows(rng, 600)
         wanted = model.network.predict(model.encoder.transform(codes))
         assert (Predictor(model).outcomes(codes) == wanted).all()
+        unlisted = codes + np.array([0.0, 0.0, 5.0])
+        inputs = model.encoder.transform(unlisted)
+        assert (Predictor(model).outcomes(unlisted) == model.network.predict(inputs)).all()
+        (bins,) = [each for each in make_bins(model.encoder) if each.is_listed]
+        assert np.array_equal(bins.patterns[bins.of(unlisted[:, 2])], inputs[:, bins.inputs])
         cells = [[None if c == "" else c for c in row] for row in model.encoder.cells(codes)]
         known = ~(codes[:, 2] < 0)
         answers = np.array([Predictor(model)(row) for row in np.array(cells, object)[known][:20]])

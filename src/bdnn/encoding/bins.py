@@ -49,6 +49,8 @@ class Bins:
     def of(self, values: FloatArray) -> NDArray[np.intp]:
         """Bins of raw values."""
         found = np.searchsorted(self.first[:-1], values, side="right") - 1
+        if self.first[0] == -1.0 and self.is_listed:  # nor are texts of larger codes listed
+            found = np.where(values > self.first[-2], 0, found)
         return np.where(np.isnan(values), self.n_bins - 1, np.maximum(found, 0))
 
 

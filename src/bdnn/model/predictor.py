@@ -168,12 +168,16 @@ def _bins(encoder: Encoder, network: Network) -> _Bins:
         column = columns[part[0]]
         bits = tuple(replace(encoder.bits[i], column=0) for i in part)
         (own,) = make_bins(Encoder((encoder.columns[column],), bits=bits))
+        first, patterns = own.first, own.patterns
+        if encoder.columns[column].kind == "category":  # codes above the listed ones are not listed
+            first = np.insert(first, -1, first[-2] + 1.0)
+            patterns = np.insert(patterns, -1, patterns[0], axis=0)
         # Neighbours that the bits do not tell apart are one; the bin of missing values is the last.
-        kept = np.append(True, (own.patterns[1:] != own.patterns[:-1]).any(axis=1))
+        kept = np.append(True, (patterns[1:] != patterns[:-1]).any(axis=1))
         kept[-1] = True
         groups.append((column, sum(map(len, cuts)), int(kept.sum()) - 2, sum(map(len, tables))))
-        cuts.append(own.first[kept][1:-1])
-        tables.append(own.patterns[kept] @ W[:, part].T)
+        cuts.append(first[kept][1:-1])
+        tables.append(patterns[kept] @ W[:, part].T)
     found = np.array(groups, dtype=np.int64).reshape(-1, 4)
     found[:, 2] += found[:, 1]
     return _Bins(found, np.concatenate(cuts), np.ascontiguousarray(np.concatenate(tables)))
