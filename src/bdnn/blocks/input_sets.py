@@ -76,9 +76,8 @@ class InputSets:
     radius: FloatArray | None = None
     norm: Norm = "linf"  # of the balls
     bins: tuple[BinSets, ...] = ()  # beside a box, which holds their inputs too
-    line: IndexArray | None = (
-        None  # (n_sets,): the input that a set is around, if it is not its own
-    )
+    # (n_sets,): the input that a set is around, where there may be several of one.
+    line: IndexArray | None = None
 
     def groups(self, groups: IndexArray) -> IndexArray:
         """What sets belong to, given what inputs do."""

@@ -159,8 +159,10 @@ class Solving:
         origin = f"solver {self.engine.name}"
         if self.model.loss.is_relaxed:
             origin += " with tangents"
-        if self.run.problem.loss.pattern is not None:
-            origin += ", for activations that hold within the radius"
+        pattern = self.run.problem.loss.pattern
+        if pattern is not None:
+            sure = "" if pattern.regions is None else "certainly "
+            origin += f", for activations that {sure}hold within the radius"
         if self.run.problem.constraints:
             origin += ", for networks that keep the constraints"
         return origin
