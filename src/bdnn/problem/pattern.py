@@ -5,8 +5,8 @@ intervals is one that no perturbation crosses, and there always is one below all
 
 Where bins of raw columns decide inputs, every row has a region of its own, though its inputs may be
 those of other rows. All regions of a line hold its inputs, so that the intervals of their sums make
-one interval. It is exact for l_inf, unless a column is a number and bins at once, which move on their
-own; then, and for l_1 and l_2, it may be too wide and is never too narrow.
+one interval. It is exact for l_inf, unless a column is a number and bins at once, which move on
+their own; then, and for l_1 and l_2, it may be too wide and is never too narrow.
 """
 
 from __future__ import annotations
