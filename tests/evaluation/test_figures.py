@@ -91,3 +91,8 @@ def test_damaged_figures_are_refused(broken):
         data["accuracy"] = "high"
     with pytest.raises(ModelFileError, match="figures that cannot be read"):
         Figures.from_dict(data)
+
+
+def test_the_area_of_a_constant_is_known():
+    is_true = np.eye(2, dtype=bool)[[0, 1, 1, 0, 1]]
+    assert area_under_curve(is_true, np.ones((5, 2))) == (0.5, 0.0)

@@ -179,7 +179,7 @@ def area_under_curve(
     if not is_true.any(axis=0).all() or is_true.all(axis=0).any():
         return None, None
     area, error = _mean_area(is_true, scores)
-    if not error:
+    if not error and (scores != scores[0]).any():  # of a constant the area is known
         # One row of every class that is as right as can be, and one that is as wrong.
         own = np.eye(is_true.shape[1], dtype=bool)
         signs = np.where(own, np.inf, -np.inf)
