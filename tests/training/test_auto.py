@@ -42,7 +42,11 @@ def test_loss_and_bound_enclose_the_enumerated_optimum(method, weights, threshol
     best = smallest_loss(problem)
     assert result.bound <= best <= result.loss == problem.value(network)
     if method.name == "auto":
-        assert (result.status, result.loss) == ("optimal", best)
+        # Of continuous weights a solver only knows networks that keep a margin, and says so.
+        condition = " among networks that keep a margin" if weights == "continuous" else ""
+        assert result.status.startswith(f"optimal{condition}")
+        assert result.loss == best
+        assert condition or result.status == "optimal"
 
 
 @pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
