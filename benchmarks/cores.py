@@ -48,10 +48,11 @@ def verification() -> Callable[[int], object]:
 
 
 def narrow_proof(n_jobs: int) -> object:
-    """Loss and bound of five ternary units."""
+    """Loss and bound of two ternary units."""
     model = bdnn.BDNNClassifier(
-        hidden=(5,),
+        hidden=(2,),
         weights="ternary",
+        objective="loss",
         inputs=bdnn.Inputs(scale="common"),
         limits=LIMITS,
         random_state=0,

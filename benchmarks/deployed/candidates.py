@@ -23,7 +23,7 @@ from deployed.compiled import Candidate, candidate
 def our_candidates(X, X_test, y, y_test, seconds: float) -> Iterator[Candidate]:
     """Train the networks of every recipe and compile them, for size and for speed."""
     for label, settings in recipes(seconds, many=len(set(y)) > 4):
-        model = bdnn.BDNNClassifier(random_state=0, **settings).fit(X, y)
+        model = bdnn.BDNNClassifier(objective="loss", random_state=0, **settings).fit(X, y)
         for optimise in ("size", "speed"):
             header = model.to_c(name="ours", input="uint8", optimise=optimise)
             source = header.text + "int classify(const uint8_t *x) { return ours_predict(x); }\n"

@@ -27,7 +27,7 @@ def learn_table(
     """Codes of training rows, and an encoder that knows what their columns are, and no more."""
     estimator._takes_codes = encoder is not None
     if encoder is not None:
-        codes = _numbers(estimator, X, reset=True)
+        codes, _ = _numbers(estimator, X, reset=True)
         _check_count(encoder.n_columns, codes.shape[1])
         estimator._columns_in = encoder.names
         return codes, encoder
@@ -35,7 +35,7 @@ def learn_table(
     own = getattr(estimator, "feature_names_in_", None)
     if names is None and own is not None:
         names = own.tolist()
-    codes = np.empty((0, 0)) if table is not None else _numbers(estimator, X, reset=True)
+    codes = np.empty((0, 0)) if table is not None else _numbers(estimator, X, reset=True)[0]
     n_columns = codes.shape[1] if table is None else table.n_columns
     called = _made_up(n_columns) if names is None else tuple(map(str, names))
     _check_count(len(called), n_columns)
@@ -56,12 +56,11 @@ def known_codes(estimator: Any, X: Any, encoder: Encoder) -> FloatArray:
     """
     table = _table(estimator, X, reset=False)
     if table is None:
-        codes = _numbers(estimator, X, reset=False)
+        codes, is_whole = _numbers(estimator, X, reset=False)
         is_plain = all(column.kind == "number" for column in encoder.columns)
         is_plain |= estimator._takes_codes
         if is_plain and codes.shape[1] == encoder.n_columns:
-            notes = note_gaps(encoder, codes) if np.isnan(codes.min(initial=0.0)) else []
-            _warn(notes)
+            _warn([] if is_whole else note_gaps(encoder, codes))
             return codes
         table = Table.of_numbers("X", _made_up(codes.shape[1]), codes)
     if not is_frame(X) or not encoder.header:  # columns are known by their places
@@ -102,8 +101,8 @@ def _holds_objects(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.dtype.kind in "OUS"
 
 
-def _numbers(estimator: Any, X: Any, *, reset: bool) -> FloatArray:
-    """An array of numbers, NaN where one is missing.
+def _numbers(estimator: Any, X: Any, *, reset: bool) -> tuple[FloatArray, bool]:
+    """An array of numbers, NaN where one is missing, and whether none is.
 
     scikit-learn checks shape and type; numbers are checked here, because a user wants to know
     which column is wrong.
@@ -111,7 +110,7 @@ def _numbers(estimator: Any, X: Any, *, reset: bool) -> FloatArray:
     values = validate_data(estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
     # Comparisons with NaN are false, so that one look at the extremes settles the usual case.
     if values.size and max(-values.min(), values.max()) <= LARGEST_INPUT:
-        return np.asarray(values)
+        return np.asarray(values), True
     for is_bad, what in (
         (np.isinf(values), "inf"),
         (np.abs(values) > LARGEST_INPUT, f"a value beyond {LARGEST_INPUT:g}"),
@@ -122,7 +121,7 @@ def _numbers(estimator: Any, X: Any, *, reset: bool) -> FloatArray:
                 f"X must hold finite numbers of ordinary size, got {what} in row {row + 1}, "
                 f"column {column + 1}: remove, fill or rescale it."
             )
-    return np.asarray(values)
+    return np.asarray(values), False
 
 
 def _made_up(n_columns: int) -> tuple[str, ...]:

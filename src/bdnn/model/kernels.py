@@ -169,10 +169,9 @@ def _encode_block(
         shift, factor = values[k, 0], values[k, 1]
         for r in range(len(X)):
             x = raw[r]
+            # What the forward pass clips has no room here anyway.
             if step > 0.0:
                 x = (x - shift) * factor
-                x = -LARGEST_SCALED if x < -LARGEST_SCALED else x
-                x = LARGEST_SCALED if x > LARGEST_SCALED else x
             whole = np.rint(x * inverse)
             odd |= not abs(whole) <= most
             odd |= step == 0.0 and whole != x
@@ -195,32 +194,37 @@ def _sum_bins(
         for cut in cuts[first:last]:
             for r in range(n_rows):
                 line[r] += raw[r] >= cut
-    _add_rows(rows[:, :n_rows], table.shape[1], table.reshape(-1), sums.reshape(-1))
+    _add_rows(rows[:, :n_rows], table, sums)
 
 
 @compiled
-def _add_rows(rows: Integers, width: int, table: Shorts, sums: Shorts) -> None:
-    """Sum rows of a table for every column of ``rows``; unsigned places need no check of signs."""
+def _add_rows(rows: Integers, table: Shorts, sums: Shorts) -> None:
+    """Sum rows of a table for every column of ``rows``, eight at once: sums are seldom stored."""
     n_groups, n_rows = rows.shape
-    whole, lanes = n_groups // 4 * 4, np.uint64(LANES)
+    width, whole = table.shape[1], n_groups // 8 * 8
     for r in range(n_rows):
-        for lane in range(0, width, LANES):
-            out = np.uint64(r * width + lane)
-            for u in range(lanes):
-                sums[out + u] = 0
-            for g in range(0, whole, 4):
-                a, b = (
-                    np.uint64(rows[g, r] * width + lane),
-                    np.uint64(rows[g + 1, r] * width + lane),
-                )
-                c = np.uint64(rows[g + 2, r] * width + lane)
-                d = np.uint64(rows[g + 3, r] * width + lane)
-                for u in range(lanes):
-                    sums[out + u] += table[a + u] + table[b + u] + table[c + u] + table[d + u]
-            for g in range(whole, n_groups):
-                a = np.uint64(rows[g, r] * width + lane)
-                for u in range(lanes):
-                    sums[out + u] += table[a + u]
+        out = sums[r]
+        for u in range(width):
+            out[u] = 0
+        for i in range(0, whole, 8):
+            a, b, c, d = (
+                table[rows[i, r]],
+                table[rows[i + 1, r]],
+                table[rows[i + 2, r]],
+                table[rows[i + 3, r]],
+            )
+            e, f, g, h = (
+                table[rows[i + 4, r]],
+                table[rows[i + 5, r]],
+                table[rows[i + 6, r]],
+                table[rows[i + 7, r]],
+            )
+            for u in range(width):
+                out[u] += a[u] + b[u] + c[u] + d[u] + e[u] + f[u] + g[u] + h[u]
+        for i in range(whole, n_groups):
+            a = table[rows[i, r]]
+            for u in range(width):
+                out[u] += a[u]
 
 
 @compiled
@@ -323,9 +327,10 @@ def predict_rows(
                             score = 1.0 if score >= threshold else 0.0
                         else:
                             score -= threshold
-                        if i == 0 or score > best[r]:
-                            best[r] = score
-                            found[first + r] = i
+                        # Without a branch, which rows of mixed classes would mispredict.
+                        is_better = i == 0 or score > best[r]
+                        best[r] = score if is_better else best[r]
+                        found[first + r] = i if is_better else found[first + r]
                 u += 1
             before, after = after, before
     return len(X)

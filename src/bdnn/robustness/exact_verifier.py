@@ -45,6 +45,8 @@ _MARGINS = (1e-8, 1e-6, 0.5 * TOLERANCE)
 # What a solver's bound may be too large by, in its tolerances.
 _TRUST = 1e-7
 _ROUNDS = 40
+# Of the time of a sample, for code to be loaded, or compiled once per machine.
+_COMPILING_SHARE = 0.3
 
 Size = TypeVar("Size", float, FloatArray)
 
@@ -131,7 +133,7 @@ class ExactVerifier:
             if math.isfinite(growth):
                 look = min(farthest, max(growth * self.answer.lower, farthest / 16))
             is_few = boxes is not None and boxes <= _FEW_BOXES
-            if self._is_compiled and not is_few:
+            if not is_few and self._is_compiled:
                 # Boxes that alone are to settle it are to leave a proof.
                 relaxed = boxes is not None
                 search: Branching = CompiledBranching(
@@ -283,7 +285,9 @@ class ExactVerifier:
 
     @property
     def _is_compiled(self) -> bool:
-        return COMPILED_BOXES.is_ready and CompiledBranching.suits(self.around)
+        """Whether compiled boxes suit, and are there in time."""
+        suits = CompiledBranching.suits(self.around)
+        return suits and COMPILED_BOXES.wait(self.slot.part(_COMPILING_SHARE))
 
     @property
     def _end(self) -> float:

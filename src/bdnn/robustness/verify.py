@@ -30,7 +30,6 @@ from bdnn.parallel import run_tasks
 from bdnn.robustness.attacks import boundary, greedy
 from bdnn.robustness.certificate import Certificate
 from bdnn.robustness.certify import guaranteed_radii, is_guaranteed
-from bdnn.robustness.compiled_branching import COMPILED_BOXES, CompiledBranching
 from bdnn.robustness.exact_verifier import TOLERANCE, Answer, ExactVerifier, beyond
 from bdnn.robustness.perturbation import PerturbationSet
 from bdnn.robustness.words import RowAtRisk, rows_at_risk, sentence
@@ -40,8 +39,6 @@ from bdnn.solvers.registry import get_solver
 Method = Literal["auto", "boxes", "program"]
 
 _ATTACKED_AT_ONCE = 128
-# Seconds that rows wait for code to be compiled, once per machine, and their share of the time.
-_COMPILING, _COMPILING_SHARE = 60.0, 0.3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -207,10 +204,6 @@ def verify(
         not answer.is_settled(limit, smallest=smallest)
         for answer, limit in zip(answers, look.tolist(), strict=True)
     ]
-    if any(is_open) and method != "program" and CompiledBranching.suits(around):
-        # Rows that come before it is ready do without.
-        left = deadline - time.perf_counter()
-        COMPILED_BOXES.wait(Slot.of(min(_COMPILING, _COMPILING_SHARE * left)))
     workers = effective_n_jobs(n_jobs)
     rows = np.flatnonzero(is_open).tolist()
 
@@ -220,7 +213,9 @@ def verify(
             one = around.rows(np.array([i]))
             yield ExactVerifier(one, answers[i], float(look[i]), smallest, own, engine)
 
-    settled = run_tasks(methodcaller("settle", method), verifiers(), n_jobs=n_jobs)
+    # A row is many short steps of Python, for which threads would wait.
+    settle = methodcaller("settle", method)
+    settled = run_tasks(settle, verifiers(), n_jobs=n_jobs, prefer="processes")
     with contextlib.suppress(KeyboardInterrupt):
         for done, answer in enumerate(settled, 1):
             answers[rows[done - 1]] = answer
