@@ -9,7 +9,7 @@ demo: $(VENV)/.installed
 	$(BIN)/bdnn train breast-cancer --seconds 10 --out demo-model.json
 	$(BIN)/bdnn info demo-model.json
 
-# What has changed since the installation is compiled once, and not by every process against a clock.
+# All that is compiled is compiled once before, and not by every process against a clock.
 test: $(VENV)/.tested
 	$(BIN)/python -m bdnn.training.warm_up
 	$(BIN)/python -m pytest -q -n auto --dist worksteal -m "not long"
@@ -63,8 +63,6 @@ $(VENV)/bin/python:
 $(VENV)/.installed: $(VENV)/bin/python pyproject.toml
 	@echo "installing bdnn into $(VENV) (a minute or two)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
-	@echo "compiling the search, once per installation (a minute)"
-	$(BIN)/python -m bdnn.training.warm_up
 	touch $@
 
 $(VENV)/.tested: $(VENV)/.installed

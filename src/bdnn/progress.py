@@ -1,4 +1,4 @@
-"""What is shown while a run works: a live bar on a terminal, lines anywhere else."""
+"""What is shown while a run works: a live bar on a terminal or in a notebook, else lines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Generic, Self, TypeVar
+from dataclasses import replace
+from typing import Any, Generic, Self, TypeVar
+
+from bdnn.notebook import Bar, is_notebook
 
 Moment = TypeVar("Moment")
 
@@ -61,7 +64,10 @@ class ProgressDisplay(Generic[Moment]):
         self._started = time.monotonic()
         self._ended = threading.Event()
         self._has_failed = False
+        self._cell: Any = None  # where a notebook shows the bar
         show = self._draw if self.live else self._write_lines
+        if live is None and is_notebook():
+            show = self._update_cell
         self._thread = threading.Thread(target=show, name="bdnn-progress", daemon=True)
 
     def __call__(self, moment: Moment) -> None:
@@ -70,6 +76,8 @@ class ProgressDisplay(Generic[Moment]):
 
     def __enter__(self) -> Self:
         self._started = time.monotonic()
+        if is_notebook():  # known to belong to this cell, as long as its own thread says so
+            self._cell = self._bar().show()
         self._thread.start()
         return self
 
@@ -99,6 +107,26 @@ class ProgressDisplay(Generic[Moment]):
                 with suppress(OSError):
                     print(f"{seconds:7.1f} s  {text}", file=sys.stderr, flush=True)  # noqa: T201
 
+    def _bar(self) -> Bar:
+        return Bar(
+            self._text,
+            self._seconds,
+            self._done / self.total if math.isfinite(self.total) else math.nan,
+        )
+
+    @property
+    def _done(self) -> float:
+        if self.reached is None:
+            return self._seconds
+        return 0.0 if self._moment is None else self.reached(self._moment)
+
+    def _update_cell(self) -> None:
+        """Keep a bar below the cell, which stays full with the last moment."""
+        while not self._ended.wait(_TICK):
+            self._cell.update(self._bar())
+        if not self._has_failed:
+            self._cell.update(replace(self._bar(), share=1.0))
+
     def _draw(self) -> None:
         """Draw a bar that is gone afterwards: time, share, and what is going on."""
         from rich.console import Console
@@ -114,7 +142,4 @@ class ProgressDisplay(Generic[Moment]):
         task = bar.add_task(_NOTHING, total=self.total if math.isfinite(self.total) else None)
         with bar:
             while not self._ended.wait(_TICK):
-                done = self._seconds
-                if self.reached is not None:
-                    done = 0.0 if self._moment is None else self.reached(self._moment)
-                bar.update(task, completed=done, description=self._text)
+                bar.update(task, completed=self._done, description=self._text)

@@ -10,8 +10,8 @@ import pytest
 from bdnn.experiments import plan, write_report
 from bdnn.experiments.contents import Pivot
 from bdnn.experiments.experiment import Table
-from bdnn.experiments.figures import Panel, draw
 from bdnn.experiments.numbers import entries, find_measure, summarise
+from bdnn.report.charts import Panel, draw
 from tests.experiments.tiny import TINY, tiny
 
 
@@ -126,8 +126,9 @@ def test_markdown_has_the_same_numbers(experiment, tmp_path):
     write_report(tmp_path, [experiment], rows_of(experiment, seeded), title="T", command="c")
     text = (tmp_path / "report.md").read_text()
     assert "Cells at or above the paper: 2 of 3 (66.7 %)" in text
-    assert "| 2 | DS | 91.0 / 10.0 ▲81.0 | 90.0 |" in text
-    assert "4 / 1000 250x" in text
+    assert "| 2 | DS | 91.0 ± 0.58 / 10.0 ▲81.0 | 90.0 |" in text
+    assert "4 ± 0 / 1000 250x" in text
+    assert "<b>91.0 ± 0.58</b>" in (tmp_path / "report.html").read_text()
     assert "91.0, paper 100.1: standard error 0.6 over 3 splits, a difference beyond chance" in text
     (figure,) = re.findall(r"\]\((figures/[^)]+)\)", text)
     ElementTree.parse(tmp_path / figure)
@@ -153,6 +154,7 @@ def test_a_quick_report_says_so(experiment, tmp_path):
     for name in ("report.md", "report.html"):
         write_report(tmp_path, [quick], rows_of(quick, seeded), title="T", command="c")
         assert remark in (tmp_path / name).read_text()
+        assert "Every number is of one run" in (tmp_path / name).read_text()
         write_report(tmp_path, [experiment], rows_of(experiment, seeded), title="T", command="c")
         assert remark not in (tmp_path / name).read_text()
 

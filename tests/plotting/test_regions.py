@@ -30,7 +30,7 @@ def test_every_pixel_is_a_prediction(model):
     wanted = _tints(2)[(model.predict(rows) == "yes").astype(int)].reshape(20, 20, 3)
     np.testing.assert_allclose(image.get_array(), wanted)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("q", "p")
-    assert "1 other feature" in ax.get_title()
+    assert "1 other column" in ax.get_title()
 
 
 def test_samples_and_mistakes_are_drawn(model):
@@ -62,4 +62,34 @@ def test_samples_are_checked(model):
     with pytest.raises(DataError, match="one label per sample"):
         plot_decision_regions(model, X, [0, 1], resolution=5)
     with pytest.raises(DataError, match="finite numbers"):
-        plot_decision_regions(model, X * np.nan)
+        plot_decision_regions(model.model_, X * np.nan)
+
+
+def test_texts_are_held_at_the_most_frequent_one():
+    frame = pd.DataFrame(
+        {"p": [0.0, 1, 2, 3, 4, 5], "job": list("aabbcc"), "town": ["東京", *["x"] * 4, "東京"]}
+    )
+    y = frame["town"] == "x"
+    model = BDNNClassifier(hidden=(3,), objective="loss", random_state=0).fit(frame, y)
+    ax = plot_decision_regions(model, frame, y, features=("p", "job"), resolution=12)
+    (image,) = ax.get_images()
+    left, right = image.get_extent()[:2]
+    rows = pd.DataFrame(
+        [(p, job, "x") for job in "abc" for p in np.linspace(left, right, 12)],
+        columns=frame.columns,
+    )
+    wanted = _tints(2)[model.predict(rows).astype(int)].reshape(3, 12, 3)
+    np.testing.assert_allclose(image.get_array(), np.repeat(wanted, 4, axis=0))
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["a", "b", "c"]
+
+
+def test_letters_come_from_installed_fonts(tmp_path):
+    from matplotlib.font_manager import fontManager
+
+    fonts = {"Noto Sans CJK JP", "WenQuanYi Zen Hei"} & set(fontManager.get_font_names())
+    if not fonts:
+        pytest.skip("no font with such letters is installed")
+    frame = pd.DataFrame(XOR, columns=["年齢", "性别"])
+    model = BDNNClassifier(hidden=(3,), method="exact", random_state=0).fit(frame, [0, 1, 1, 0])
+    # A glyph that no font has is a warning, which is an error here.
+    plot_decision_regions(model, frame, resolution=10).figure.savefig(tmp_path / "regions.png")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bdnn import BDNNClassifier
 from bdnn.errors import DataError
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.plotting import plot_weights
+from tests.problems import XOR
 
 
 def network(units=5):
@@ -62,3 +64,21 @@ def test_more_units_than_anybody_looks_at():
 def test_something_else_is_refused():
     with pytest.raises(DataError, match="a network or a fitted estimator"):
         plot_weights("network")
+
+
+def test_few_weights_have_a_legend_and_many_a_bar():
+    figure = plot_weights(network())
+    (legend,) = figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["1", "0", "-1"]
+    assert len(figure.axes) == 1
+    shape = Architecture.create(20, 2, hidden=(), weights="continuous")
+    many = Network(shape, (np.linspace(-1, 1, 40).reshape(2, 20),), (np.zeros((2, 1)),))
+    assert len(plot_weights(many).axes) == 2
+
+
+def test_outputs_have_the_names_of_their_classes():
+    model = BDNNClassifier(hidden=(2,), method="exact", random_state=0).fit(XOR, list("nyyn"))
+    ax = plot_weights(model, layer=2).axes[0]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["n", "y"]
+    ax = plot_weights(model).axes[0]
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["x1", "x2"]

@@ -21,6 +21,7 @@ from bdnn.cli.commands.export import export
 from bdnn.cli.commands.info import datasets, info, solvers
 from bdnn.cli.commands.plot import plot
 from bdnn.cli.commands.predict import evaluate, predict
+from bdnn.cli.commands.report import report
 from bdnn.cli.commands.reproduce import bench, reproduce
 from bdnn.cli.commands.robustness import attack, certify
 from bdnn.cli.commands.train import train
@@ -79,6 +80,7 @@ for _command, _example in (
     (evaluate, "bdnn evaluate model.json test.csv --target class"),
     (info, "bdnn info model.json"),
     (explain, "bdnn explain model.json test.csv --row 3"),
+    (report, "bdnn report model.json data.csv --out model.html"),
     (certify, "bdnn certify model.json test.csv --radius 0.1 --norm linf --exact"),
     (attack, "bdnn attack model.json test.csv --radius 0.1 --method random-sign"),
     (check, "bdnn check model.json breast-cancer"),

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,12 +29,14 @@ from bdnn.export.onnx import to_onnx
 from bdnn.export.rules import to_rules
 from bdnn.export.spreadsheet import to_spreadsheet
 from bdnn.export.sql import to_sql
+from bdnn.files import write_whole
 from bdnn.model import Model
 from bdnn.model_file import ModelRecord, write_model
 from bdnn.model_file.seen import SeenRows
 from bdnn.network.activation import Activation, FloatArray
 from bdnn.network.architecture import WeightSet
 from bdnn.network.network import Network
+from bdnn.report import Subject, make_page
 from bdnn.robustness import Attack, Certification, PerturbationSet, Verification
 from bdnn.robustness import attack as attack_samples
 from bdnn.robustness import certify as certify_samples
@@ -288,6 +291,42 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
             Whether to write the proof of the bound too, if there is one of at most 2 MiB. Without
             it ``bdnn check`` may have to take the bound on trust.
         """
+        write_model(self._record(extra, promises, proof=proof), path)
+
+    def report(
+        self,
+        path: str | os.PathLike[str],
+        X: ArrayLike | None = None,
+        y: ArrayLike | None = None,
+        *,
+        title: str | None = None,
+    ) -> None:
+        """Write a page about the model: one HTML file that needs nothing else.
+
+        Parameters
+        ----------
+        path : path
+        X, y : arrays, optional
+            Labelled rows to show the model on, best such that were not trained on; rows that were
+            are left out if there are others.
+        title : str, optional
+        """
+        record = self._record(getattr(self, "extra_", None))
+        codes = None if X is None else self._values(X)
+        labels = None if y is None else np.asarray(y)
+        if (codes is None) != (labels is None):
+            raise DataError("a page needs X and y or neither, got one of them: give both.")
+        subject = Subject.of(record, title or type(self).__name__, codes, labels)
+        write_whole(Path(path), make_page(subject))
+
+    def _record(
+        self,
+        extra: Mapping[str, Any] | None = None,
+        promises: Sequence[Mapping[str, Any]] = (),
+        *,
+        proof: bool = True,
+    ) -> ModelRecord:
+        """What a model file holds."""
         check_is_fitted(self, "model_")
         settings = {
             key: _plain_parameter(value) for key, value in self.get_params(deep=False).items()
@@ -306,8 +345,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         result = self.result_.to_dict()
         if not (proof and len(json.dumps(result.get("certificate"))) <= limits.PROOF_CHARACTERS):
             result.pop("certificate", None)
-        record = ModelRecord(self.model_, settings, result, dict(extra or {}), certificate)
-        write_model(record, path)
+        return ModelRecord(self.model_, settings, result, dict(extra or {}), certificate)
 
     def _values(self, X: ArrayLike) -> FloatArray:
         """Raw features for the fitted model."""

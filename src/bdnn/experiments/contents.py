@@ -80,6 +80,9 @@ class Section:
     def remarks(self) -> list[str]:
         """What the numbers are of, where it is not all that the experiment describes."""
         found = []
+        trains = any(method.kind != "facts" for method in self.experiment.methods)
+        if trains and len(self.experiment.seeds) == 1:
+            found.append("Every number is of one run and has no standard error.")
         if self.experiment.mode == "quick":
             n_seeds = len(self.experiment.seeds)
             seeds = "one seed" if n_seeds == 1 else f"{n_seeds} seeds"

@@ -144,6 +144,12 @@ class Entry:
         return self.paper / self.ours
 
     @property
+    def text(self) -> str:
+        """Our number as in tables; a mean has its standard error with it."""
+        ours = self.measure.write(self.ours)
+        return f"{ours} ± {self.error:.2g}" if math.isfinite(self.error) else ours
+
+    @property
     def badge(self) -> str:
         """The ratio or difference as in tables, ▲ at or above the paper and ▼ below."""
         if self.ratio is not None:

@@ -1,14 +1,10 @@
-"""Reports of experiments: a page of HTML that needs nothing else, and Markdown with figures.
-
-Written by hand: a template engine would be one more core dependency and save a few dozen lines.
-"""
+"""Reports of experiments: a page of HTML that needs nothing else, and Markdown with figures."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from html import escape
-from importlib.resources import files
 from pathlib import Path
 
 from bdnn.experiments.contents import (
@@ -23,8 +19,13 @@ from bdnn.experiments.contents import (
 from bdnn.experiments.experiment import Experiment
 from bdnn.experiments.numbers import Entry, Rows
 from bdnn.files import write_whole
+from bdnn.report.html import page
 
 HTML, MARKDOWN, FIGURES = "report.html", "report.md", "figures"
+ERRORS = (
+    "A mean over several runs has its standard error with it (±). A number without one is of a "
+    "single run, or the largest or smallest of several."
+)
 
 
 def write_report(
@@ -64,6 +65,7 @@ def _to_markdown(contents: Contents, figures: list[list[str]]) -> str:
     lines += [f"- {name}: {text}" for name, text in details(contents.summary)]
     lines += ["", "```sh", contents.command, "```", ""]
     lines += [f"- {name}: {text}" for name, text in contents.facts]
+    lines += ["", ERRORS]
     if any(entry.paper is not None for section in contents.sections for entry in section.listed):
         lines += [
             "",
@@ -101,25 +103,19 @@ def _line(cells: list[str]) -> str:
 def _markdown_cell(entry: Entry | None) -> str:
     if entry is None or (entry.ours is None and entry.paper is None):
         return ""
-    ours = entry.measure.write(entry.ours)
     if entry.paper is None:
-        return ours
-    return f"{ours} / {entry.measure.write(entry.paper)} {entry.badge}".rstrip()
+        return entry.text
+    return f"{entry.text} / {entry.measure.write(entry.paper)} {entry.badge}".rstrip()
 
 
 def _to_html(contents: Contents) -> str:
-    style = files("bdnn.experiments").joinpath("style.css").read_text(encoding="utf-8")
-    body = [
-        _head(contents),
-        *map(_section, contents.sections),
-        *(_list(*part) for part in contents.lists),
-    ]
-    return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(contents.title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
-        + "\n".join(body)
-        + "\n</body>\n</html>\n"
+    return page(
+        contents.title,
+        [
+            _head(contents),
+            *map(_section, contents.sections),
+            *(_list(*part) for part in contents.lists),
+        ],
     )
 
 
@@ -138,7 +134,7 @@ def _head(contents: Contents) -> str:
     parts.append(f"</dl><pre>{escape(contents.command)}</pre><dl class='facts'>")
     for name, text in contents.facts:
         parts.append(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>")
-    parts.append("</dl>")
+    parts.append(f"</dl><p>{escape(ERRORS)}</p>")
     links = (
         f'<a href="#{escape(section.experiment.name)}">{escape(section.experiment.title)}</a>'
         for section in contents.sections
@@ -193,7 +189,7 @@ def _table(pivot: Pivot) -> str:
 def _cell(entry: Entry | None) -> str:
     if entry is None:
         return "<td></td>"
-    ours = f"<b>{escape(entry.measure.write(entry.ours))}</b>"
+    ours = f"<b>{escape(entry.text)}</b>"
     badge = f"<i>{entry.badge}</i>" if entry.badge else ""
     kind = {"▲": "good", "▼": "bad"}.get(entry.badge[:1], "plain")
     paper = ""

@@ -10,7 +10,7 @@ import numpy as np
 
 from bdnn.errors import DataError
 from bdnn.network.activation import FloatArray
-from bdnn.plotting.figure import COLOURS, MARKERS, new_axes
+from bdnn.plotting.figure import COLOURS, MARKERS, new_axes, use_fonts
 from bdnn.robustness import Certification, Verification
 from bdnn.training.result import TrainingResult
 
@@ -94,6 +94,7 @@ def plot_epochs(runs: Mapping[str, Sequence[Run]], *, title: str = "") -> Figure
         ax.set_ylabel(label)
     axes[0].legend()
     figure.suptitle(title)
+    use_fonts(axes[0])
     return figure
 
 
@@ -137,6 +138,7 @@ def plot_robustness(
     ax.set_ylabel("accuracy")
     ax.set_ylim(0.0, 1.0)
     ax.legend()
+    use_fonts(ax)
     return ax
 
 

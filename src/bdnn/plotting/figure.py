@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bdnn.errors import UnsupportedFeatureError
+from bdnn.notebook import is_notebook
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,6 +18,20 @@ COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 # Purple below and orange above zero, equally dark on both sides.
 DIVERGING = "PuOr_r"
+# Fonts with Chinese, Japanese or Korean letters, as systems bring them.
+_FONTS = (
+    "Noto Sans CJK JP",
+    "Noto Sans CJK SC",
+    "Source Han Sans",
+    "Hiragino Sans",
+    "PingFang SC",
+    "Apple SD Gothic Neo",
+    "Yu Gothic",
+    "Microsoft YaHei",
+    "Malgun Gothic",
+    "WenQuanYi Zen Hei",
+    "Arial Unicode MS",
+)
 
 
 def new_axes(
@@ -35,7 +49,7 @@ def new_axes(
             "'bdnn[plot]'."
         ) from error
     inches = size[0] * columns, size[1] * rows
-    if _is_notebook():  # which shows the figures of pyplot below the cell
+    if is_notebook():  # which shows the figures of pyplot below the cell
         from matplotlib import pyplot
 
         figure = pyplot.figure(figsize=inches, layout="constrained")
@@ -44,7 +58,12 @@ def new_axes(
     return figure, list(np.atleast_1d(figure.subplots(rows, columns)).ravel())
 
 
-def _is_notebook() -> bool:
-    """Whether this runs in the kernel of a notebook."""
-    shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
-    return hasattr(shell, "kernel")
+def use_fonts(ax: Axes) -> None:
+    """Let the texts of a figure take letters that the usual font lacks from installed ones."""
+    from matplotlib import rcParams
+    from matplotlib.font_manager import fontManager
+
+    installed = set(fontManager.get_font_names())
+    families = [*rcParams["font.family"], *(font for font in _FONTS if font in installed)]
+    for text in ax.figure.findobj(lambda part: hasattr(part, "set_fontfamily")):
+        text.set_fontfamily(families)  # type: ignore[attr-defined]

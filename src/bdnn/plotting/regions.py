@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bdnn.encoding import Column
 from bdnn.errors import DataError
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray
-from bdnn.plotting.figure import COLOURS, MARKERS, new_axes
+from bdnn.plotting.figure import COLOURS, MARKERS, new_axes, use_fonts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,18 +33,20 @@ def plot_decision_regions(
     resolution: int = 300,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the classes of all pairs of values of two features, the others at their median.
+    """Draw the classes of all pairs of values of two columns, the others at a usual value.
+
+    A usual value is the median of a number, and the most frequent one of texts and truth values.
 
     Parameters
     ----------
     model : Model, or any fitted classifier of scikit-learn's kind
-    X : array of shape (n_samples, n_features)
-        Their ranges and medians are used.
+    X : array or table of shape (n_samples, n_features)
+        Raw rows; the codes of raw columns for a Model. Their ranges and usual values are taken.
     y : array of shape (n_samples,), optional
-        Labels of the samples to draw; those that the model gets wrong, with all their features,
+        Labels of the samples to draw; those that the model gets wrong, with all their columns,
         have a black ring.
     features : pair of int or str
-        Which two, by place or by name.
+        Which two columns, by place or by name.
     resolution : int
         Points along each axis.
     ax : matplotlib axes, optional
@@ -52,17 +56,18 @@ def plot_decision_regions(
     -------
     matplotlib axes
     """
-    values = np.asarray(X, dtype=float)
-    names = _names(model, X, values.shape[-1])
-    first, second = _chosen(features, names, values)
-    horizontal, vertical = (
-        _axis(values[~np.isnan(values[:, j]), j], resolution) for j in (first, second)
-    )
-    grid = np.tile(np.nanmedian(values, axis=0), (resolution**2, 1))
-    grid[:, first] = np.tile(horizontal, resolution)
-    grid[:, second] = np.repeat(vertical, resolution)
+    predict, values, columns = _raw_columns(model, X)
+    first, second = _chosen(features, [column.name for column in columns], values)
+    horizontal, vertical = (_axis(columns[j], values[:, j], resolution) for j in (first, second))
+    usual = [_usual(column, values[:, j]) for j, column in enumerate(columns)]
+    grid = np.tile(usual, (resolution**2, 1))
+    for j, drawn in (
+        (first, np.tile(horizontal, resolution)),
+        (second, np.repeat(vertical, resolution)),
+    ):
+        grid[:, j] = _nearest_text(columns[j], drawn)
     classes = model.labels if isinstance(model, Model) else np.asarray(model.classes_)
-    found = np.searchsorted(classes, model.predict(_like(X, grid))).reshape(resolution, resolution)
+    found = np.searchsorted(classes, predict(grid)).reshape(resolution, resolution)
     ax = ax or new_axes(1, size=(5.4, 4.2))[1][0]
     ax.imshow(
         _tints(len(classes))[found],
@@ -76,13 +81,17 @@ def plot_decision_regions(
             horizontal, vertical, found == number, levels=[0.5], colors="0.25", linewidths=0.8
         )
     if y is not None:
-        _draw_samples(ax, values[:, [first, second]], np.asarray(y), model.predict(X), classes)
-    others = values.shape[1] - 2
-    ax.set_xlabel(names[first])
-    ax.set_ylabel(names[second])
+        _draw_samples(ax, values[:, [first, second]], np.asarray(y), predict(values), classes)
+    for column, axis in ((columns[first], ax.xaxis), (columns[second], ax.yaxis)):
+        axis.set_label_text(column.name)
+        if column.kind == "category":
+            axis.set_ticks(range(len(column.values)), column.values)
+    others = len(columns) - 2
     ax.set_title(
-        f"{others} other feature{'s' * (others > 1)} at the median" if others else "", fontsize=9
+        f"{others} other column{'s' * (others > 1)} at the usual value" if others else "",
+        fontsize=9,
     )
+    use_fonts(ax)
     return ax
 
 
@@ -111,17 +120,34 @@ def _draw_samples(
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
 
 
-def _names(model: Any, X: Any, n_features: int) -> list[str]:
-    """Names of the features: of the table, of the model, or numbers from 1."""
-    found = getattr(X, "columns", None)
-    if found is None:
-        found = getattr(getattr(model, "model_", model), "names", None)
-    return [f"feature {j + 1}" for j in range(n_features)] if found is None else [*map(str, found)]
+def _raw_columns(
+    model: Any, X: Any
+) -> tuple[Callable[[FloatArray], NDArray[Any]], FloatArray, Sequence[Column]]:
+    """How to predict from numbers, one per cell, these numbers, and what they stand for."""
+    own = getattr(model, "model_", model)
+    if isinstance(own, Model):
+        # Texts are codes here, so that no column is ever between two texts.
+        values = np.asarray(X, dtype=float) if own is model else model._values(X)
+        numbered = [f"feature {j}" for j in range(1, own.n_features + 1)]
+        names = own.names or numbered
+        known = [replace(c, name=n) for c, n in zip(own.encoder.columns, names, strict=True)]
+        return own.predict, values, known
+    values = np.asarray(X, dtype=float)
+    named = getattr(X, "columns", [f"feature {j}" for j in range(1, values.shape[-1] + 1)])
+
+    def predict(rows: FloatArray) -> NDArray[Any]:
+        # Rows of the same kind as X, so that a model that knows column names finds them.
+        table = type(X)(rows, columns=X.columns) if hasattr(X, "columns") else rows
+        return np.asarray(model.predict(table))
+
+    return predict, values, [Column(str(name)) for name in named]
 
 
 def _chosen(features: Sequence[int | str], names: list[str], values: FloatArray) -> list[int]:
-    if values.ndim != 2 or not len(values) or not np.isfinite(values).all():
-        raise DataError("X must be a table of finite numbers with at least one row: check it.")
+    if values.ndim != 2 or np.isinf(values).any() or np.isnan(values).all(axis=0).any():
+        raise DataError(
+            "X must be a table of finite numbers with a value in every column: check it."
+        )
     places = [
         names.index(f) if isinstance(f, str) and f in names else f
         for f in (features if isinstance(features, list | tuple) else ())
@@ -136,15 +162,28 @@ def _chosen(features: Sequence[int | str], names: list[str], values: FloatArray)
     return good
 
 
-def _axis(column: FloatArray, resolution: int) -> FloatArray:
-    low, high = float(column.min()), float(column.max())
+def _usual(column: Column, values: FloatArray) -> float:
+    """The most frequent of values that have nothing between them, else the median."""
+    different, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+    if column.kind != "number" or set(different.tolist()) <= {0.0, 1.0}:
+        return float(different[np.argmax(counts)])
+    return float(np.nanmedian(values))
+
+
+def _axis(column: Column, values: FloatArray, resolution: int) -> FloatArray:
+    if column.kind == "category":
+        return np.linspace(-0.5, len(column.values) - 0.5, resolution)
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
     beyond = _BEYOND * (high - low) or 1.0
     return np.linspace(low - beyond, high + beyond, resolution)
 
 
-def _like(X: Any, grid: FloatArray) -> Any:
-    """Rows of the same kind as X, so that a model that knows column names finds them."""
-    return type(X)(grid, columns=X.columns) if hasattr(X, "columns") else grid
+def _nearest_text(column: Column, drawn: FloatArray) -> FloatArray:
+    """What is predicted along an axis: numbers as they are, of texts the nearest."""
+    if column.kind == "number":
+        return drawn
+    most = len(column.values) - 1 if column.kind == "category" else 1
+    return np.clip(np.rint(drawn), 0, most)
 
 
 def _tints(count: int) -> FloatArray:

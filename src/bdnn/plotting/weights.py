@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bdnn.errors import DataError
+from bdnn.model import Model
 from bdnn.network.activation import FloatArray
 from bdnn.network.network import Network
-from bdnn.plotting.figure import DIVERGING, new_axes
+from bdnn.plotting.figure import DIVERGING, new_axes, use_fonts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 _COLUMNS, _MOST_IMAGES = 12, 200
 # The ends of the colour map are nearly black; colours from further inside are easier to tell apart.
 _SPARE = 1.4
-# Names of more inputs than this cannot be read.
-_MOST_NAMES = 40
+# Names of more inputs than this cannot be read, nor lines between more weights.
+_MOST_NAMES, _MOST_LINES = 120, 40
+# More different weights than this are a range.
+_MOST_COLOURS = 9
 
 
 def plot_weights(
@@ -43,7 +46,7 @@ def plot_weights(
         Height and width of the inputs as an image: one image per unit. Without, one matrix with a
         line per unit.
     names : sequence of str, optional
-        Of the inputs; by default those that the estimator knows.
+        Of the inputs; by default what the model's own inputs say, such as ``age >= 42``.
 
     Returns
     -------
@@ -60,34 +63,41 @@ def plot_weights(
     what = "output" if layer == n_layers else "unit"
     if shape is not None:
         return _images(W, thresholds, shape, what)
-    if names is None and layer == 1:
-        is_named = getattr(model, "names", None) is not None
-        names = model.encoder.input_names if is_named else None
-    return _matrix(W, what, names)
+    units: Sequence[Any] = range(1, len(W) + 1)
+    if isinstance(model, Model):
+        if layer == 1:
+            names = model.encoder.input_names if names is None else names
+        if layer == n_layers and model.classes:
+            what, units = "class", model.classes
+    return _matrix(W, what, units, names)
 
 
-def _matrix(W: FloatArray, what: str, names: Sequence[str] | None) -> Figure:
-    units, inputs = W.shape
+def _matrix(W: FloatArray, what: str, units: Sequence[Any], names: Sequence[str] | None) -> Figure:
+    n_units, inputs = W.shape
     if names is not None and len(names) != inputs:
         raise DataError(f"names must be {inputs}, one per input, got {len(names)}: check them.")
-    width = min(14.0, max(4.0, 1.6 + 0.28 * inputs))
-    height = min(9.0, max(2.2, 1.2 + 0.22 * units))
+    is_named = names is not None and inputs <= _MOST_NAMES
+    width = min(20.0 if is_named else 14.0, max(4.0, 1.6 + 0.2 * inputs))
+    height = min(9.0, max(2.2, 1.2 + 0.22 * n_units))
     figure, (ax,) = new_axes(1, size=(width, height))
     image = ax.imshow(W, **_colours(W), aspect="auto")
     ax.set_ylabel(what)
-    ax.set_yticks(_ticks(units), [str(j + 1) for j in _ticks(units)])
-    if names is not None and inputs <= _MOST_NAMES:
-        ax.set_xticks(range(inputs), [str(name) for name in names], rotation=45, ha="right")
+    ax.set_yticks(_ticks(n_units), [str(units[j]) for j in _ticks(n_units)])
+    if is_named:
+        given = [str(name) for name in names or ()]
+        ax.set_xticks(range(inputs), given, rotation=45, ha="right", rotation_mode="anchor")
+        ax.tick_params(axis="x", labelsize="small")
     else:
         ax.set_xlabel("input")
         ax.set_xticks(_ticks(inputs), [str(j + 1) for j in _ticks(inputs)])
     # Thin white lines part the weights as long as there is room for them.
-    if inputs <= _MOST_NAMES and units <= _MOST_NAMES:
+    if inputs <= _MOST_LINES and n_units <= _MOST_LINES:
         ax.set_xticks(np.arange(0.5, inputs - 1), minor=True)
-        ax.set_yticks(np.arange(0.5, units - 1), minor=True)
+        ax.set_yticks(np.arange(0.5, n_units - 1), minor=True)
         ax.grid(which="minor", color="white", linewidth=1)
         ax.tick_params(which="minor", length=0)
     _add_legend(figure, image, [ax], W)
+    use_fonts(ax)
     return figure
 
 
@@ -125,11 +135,20 @@ def _colours(W: FloatArray) -> dict[str, Any]:
 
 
 def _add_legend(figure: Figure, image: Any, axes: list[Axes], W: FloatArray) -> None:
-    """Add a colour bar, marked at every weight if there are few."""
+    """Add a patch per weight if there are few, else a colour bar."""
     values, limit = np.unique(W), _limit(W)
-    ticks = [-limit, 0.0, limit] if len(values) > 9 else values.tolist()
-    bar = figure.colorbar(image, ax=axes, label="weight", ticks=ticks)
-    bar.ax.set_ylim(-limit, limit)
+    if len(values) > _MOST_COLOURS:
+        bar = figure.colorbar(image, ax=axes, label="weight", ticks=[-limit, 0.0, limit])
+        bar.ax.set_ylim(-limit, limit)
+        return
+    patches = [
+        axes[0].scatter(
+            [], [], s=60, marker="s", facecolor=image.cmap(image.norm(v)), edgecolor="0.6"
+        )
+        for v in values[::-1]
+    ]
+    words = [f"{v:g}" for v in values[::-1]]
+    figure.legend(patches, words, title="weight", loc="outside right upper", frameon=False)
 
 
 def _ticks(count: int) -> list[int]:

@@ -1,0 +1,52 @@
+"""The page of a model: sections, as far as there is something to say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bdnn.report.html import Html, page, tag
+from bdnn.report.inside import columns, network, rules, scorecard, size
+from bdnn.report.moving import important, safe
+from bdnn.report.quality import on_rows, quality, verdict
+from bdnn.report.subject import Subject
+from bdnn.report.training import history, proven
+
+MOST_BYTES = 300_000
+# The frame, the headings and the links.
+_FRAME_BYTES = 20_000
+
+_SECTIONS: tuple[tuple[str, str, Callable[[Subject], Html | None]], ...] = (
+    ("quality", "How good it is on new rows", quality),
+    ("rows", "On your rows", on_rows),
+    ("scorecard", "Scorecard", scorecard),
+    ("rules", "Rules", rules),
+    ("network", "Network", network),
+    ("importances", "Which columns matter", important),
+    ("certified", "How far values may move", safe),
+    ("proof", "What is proven", proven),
+    ("history", "Training", history),
+    ("columns", "Columns", columns),
+    ("size", "Size, and how to call it", size),
+)
+
+
+def make_page(subject: Subject) -> str:
+    """All sections that have something to say, in at most 300 kB."""
+    parts, room = [], MOST_BYTES - _FRAME_BYTES
+    for key, heading, write in _SECTIONS:
+        content = write(subject)
+        if content is None:
+            continue
+        if len(content.encode()) > room:
+            content = tag("p", "Left out: it is too long for a page.")
+        room -= len(content.encode())
+        parts.append((key, heading, content))
+    links = (tag("a", heading, href=f"#{key}") for key, heading, _ in parts)
+    head = tag(
+        "header",
+        tag("h1", subject.title[:200]),
+        tag("p", verdict(subject), class_="headline", id="summary"),
+        tag("nav", *links),
+    )
+    body = (tag("section", tag("h2", title), content, id=key) for key, title, content in parts)
+    return page(subject.title[:200], [head, *body])
