@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Callable
 
@@ -32,7 +33,10 @@ class BackgroundLoad:
     def start(self) -> None:
         """Begin to load it, unless that was begun before."""
         if not self._ready.is_set() and self._started.acquire(blocking=False):
-            threading.Thread(target=self._run, name=self._name, daemon=True).start()
+            thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            # An interpreter that ends while a compiler works may crash.
+            atexit.register(thread.join)
+            thread.start()
 
     def wait(self, slot: Slot) -> bool:
         """Load it; tell whether it is ready, or the slot was over before."""
@@ -47,3 +51,4 @@ class BackgroundLoad:
             self._load()
         finally:
             self._ready.set()
+            atexit.unregister(threading.current_thread().join)

@@ -59,3 +59,19 @@ def test_usage_errors(arguments, message):
 
 def test_usage_error_of_a_process():
     assert_refused(run_apart("train", "iris", "--rows", "few"), "--rows")
+
+
+def test_a_process_does_not_wait_for_what_it_leaves_behind():
+    code = """
+import sys, threading
+from bdnn.background import BackgroundLoad
+from bdnn.cli import main
+BackgroundLoad(threading.Event().wait, name="never").start()
+sys.argv = ["bdnn", "--version"]
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0
+    assert done.stdout.startswith("bdnn ")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Sequence
 from typing import Annotated, cast
 
@@ -102,6 +103,12 @@ def main(
     """Run the command line and exit."""
     with as_ctrl_c():
         code = _run(None if arguments is None else list(arguments))
+    if arguments is None and threading.active_count() > 1:
+        # A compiler or solver that was left behind may take long to end, and crashes an interpreter
+        # that ends without waiting. All files are written by now.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
     sys.exit(code)
 
 
