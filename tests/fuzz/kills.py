@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
@@ -47,6 +48,7 @@ class Kills:
             stderr=subprocess.PIPE,
             text=True,
             preexec_fn=default_signals,
+            env={**os.environ, "PYTHONFAULTHANDLER": "1"},  # a crash tells where
         )
         try:
             # The first sign of life: from here on there is a network to be kept.
@@ -66,7 +68,7 @@ class Kills:
         if sent == signal.SIGKILL and code == -sent:
             return [] if is_old or _is_whole(self.out) else ["a kill has damaged the file"]
         if code != 0:
-            return [f"{sent.name} ends with {code}: {rest[-300:]}"]
+            return [f"{sent.name} ends with {code}: {rest[-3000:]}"]
         if is_old or not _is_whole(self.out):
             return [f"{sent.name} has lost the network: {told[-300:]}"]
         return []
