@@ -1,8 +1,12 @@
 """Executed notebooks as pages, with the outputs that are kept in them."""
 
 import json
+import re
 
 from mkdocs.structure.files import File
+
+# Bold letters and colours of a terminal, which notebooks show and pages do not.
+_ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def on_files(files, config):
@@ -65,7 +69,8 @@ def _output(output):
 
 
 def _told(text):
-    lines = [line.rstrip() for line in _joined(text).splitlines()]
+    plain = _ESCAPES.sub("", _joined(text))
+    lines = [line.rstrip() for line in plain.splitlines()]
     return _fence("text", "\n".join(lines), " .output")
 
 
