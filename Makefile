@@ -32,7 +32,7 @@ docs: $(VENV)/.checked
 # The notebooks of the documentation and its first picture, run anew; their outputs are kept.
 notebooks: $(VENV)/.tested
 	$(BIN)/python -m tests.notebooks
-	cd docs && ../$(BIN)/python ../examples/draw_network.py
+	cd docs && $(abspath $(BIN))/python ../examples/draw_network.py
 
 # Before every commit: lint, format, types and imports of what has changed.
 hooks: $(VENV)/.checked
