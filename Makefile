@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test test-all check docs bench fuzz check-c check-report check-resume reproduction clean
+.PHONY: demo test test-all check docs notebooks hooks bench fuzz check-c check-report check-resume reproduction clean
 
 demo: $(VENV)/.installed
 	$(BIN)/bdnn train breast-cancer --seconds 10 --out demo-model.json
@@ -28,6 +28,15 @@ check: $(VENV)/.checked
 
 docs: $(VENV)/.checked
 	$(BIN)/mkdocs serve
+
+# The notebooks of the documentation and its first picture, run anew; their outputs are kept.
+notebooks: $(VENV)/.tested
+	$(BIN)/python -m tests.notebooks
+	cd docs && $(abspath $(BIN))/python ../examples/draw_network.py
+
+# Before every commit: lint, format, types and imports of what has changed.
+hooks: $(VENV)/.checked
+	$(BIN)/pre-commit install
 
 # Ratios measured side by side, minutes each; benchmarks/README.md says what they print.
 bench: $(VENV)/.tested

@@ -1,6 +1,7 @@
 """What the documentation shows works: Python blocks and examples run, links lead somewhere."""
 
 import inspect
+import json
 import pkgutil
 import re
 import runpy
@@ -8,14 +9,20 @@ import warnings
 from contextlib import contextmanager
 from pathlib import Path
 
+import nbformat
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+
+from tests.notebooks import NOTEBOOKS, printed, run
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "benchmarks" / "README.md"]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 FIRST = ("README.md", "first_steps.py", "certify.py", "export_c.py", "monotone.py", "regression.py")
+
+# Those whose solvers take their time, or that learn for seconds, are run by the long tests.
+QUICK_NOTEBOOKS = ("csv-to-c", "prove-it", "certify")
 
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
@@ -34,13 +41,21 @@ def python_blocks(page):
             yield text.count("\n", 0, match.start(2)), match[2]
 
 
+def text_of(page):
+    text = page.read_text(encoding="utf-8")
+    if page.suffix != ".ipynb":
+        return text
+    cells = json.loads(text)["cells"]
+    return "\n\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "markdown")
+
+
 def links(page):
-    text = _FENCE.sub("", page.read_text(encoding="utf-8"))
+    text = _FENCE.sub("", text_of(page))
     return [link for link in _LINK.findall(text) if "://" not in link and "mailto:" not in link]
 
 
 def anchors(page):
-    headings = _HEADING.findall(_FENCE.sub("", page.read_text(encoding="utf-8")))
+    headings = _HEADING.findall(_FENCE.sub("", text_of(page)))
     return {
         re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings
     }
@@ -56,7 +71,7 @@ def strict_warnings():
 
 def by_length(page):
     """What newcomers read first is run by the quick tests, all else by the long ones."""
-    is_first = page.name in FIRST or page.parent.name in ("tutorials", "contributing")
+    is_first = page.name in FIRST or page.parent.name == "contributing"
     return pytest.param(page, id=name(page), marks=[] if is_first else [pytest.mark.long])
 
 
@@ -69,17 +84,33 @@ def test_python_blocks_run(page, tmp_path, monkeypatch):
             exec(compile("\n" * line + block, name(page), "exec"), namespace)
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(
+            path, id=name(path), marks=[] if path.stem in QUICK_NOTEBOOKS else [pytest.mark.long]
+        )
+        for path in NOTEBOOKS
+    ],
+)
+def test_notebooks_show_what_they_print(path, tmp_path):
+    kept, found = nbformat.read(path, as_version=4), run(path, tmp_path)
+    for before, after in zip(kept.cells, found.cells, strict=True):
+        if before.cell_type == "code" and "varies" not in before.metadata.get("tags", ()):
+            assert printed(after) == printed(before), before.source
+
+
 def test_there_are_blocks_to_run():
     assert sum(1 for page in PAGES for _ in python_blocks(page)) >= 5
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name)
+@pytest.mark.parametrize("page", PAGES + NOTEBOOKS, ids=name)
 def test_links_resolve(page):
     for link in links(page):
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), f"{name(page)} links to {link}"
-        if anchor and target.suffix == ".md":
+        if anchor and target.suffix in (".md", ".ipynb"):
             assert anchor in anchors(target), f"{name(page)} links to {link}"
 
 
