@@ -382,8 +382,8 @@ def test_further_samples_do_not_throw_the_network_away():
     model = BDNNClassifier(
         hidden=(4,),
         validation_fraction=0.3,
-        method=Auto(patience=0.5),
-        limits=Limits(seconds=60),
+        method="auto",
+        limits=Limits(seconds=1),
         random_state=0,
     ).fit(X[:100], y[:100])
     before = (model.predict(X) != y).sum()
@@ -398,8 +398,8 @@ def test_a_saved_model_can_be_extended_whatever_its_loss_counts(refit, tmp_path)
     model = BDNNClassifier(
         hidden=(3,),
         validation_fraction=0.3,
-        method=Auto(refit=refit, patience=0.3),
-        limits=Limits(seconds=60),
+        method=Auto(refit=refit),
+        limits=Limits(seconds=1),
         random_state=0,
     ).fit(X[:60], y[:60])
     model.save(tmp_path / "model.json")
