@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import pytest
+from hypothesis import settings
+
+#: Whether long tests are left out, which `conftest.py` finds out.
+is_quick = False
 
 
 def long(*values: object) -> list[object]:
     """Values of a parameter that only the long run takes."""
     return [pytest.param(value, marks=pytest.mark.long) for value in values]
+
+
+def examples(count: int) -> settings:
+    """How many examples hypothesis draws; the quick run takes the first quarter."""
+    return settings(max_examples=-(-count // 4) if is_quick else count, deadline=None)
 
 
 def in_turn(rows: Iterable[object], columns: Iterable[object]) -> list[object]:

@@ -4,7 +4,6 @@ import inspect
 import json
 import pkgutil
 import re
-import runpy
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +24,7 @@ FIRST = ("README.md", "first_steps.py", "certify.py", "export_c.py", "monotone.p
 QUICK_NOTEBOOKS = ("csv-to-c", "prove-it", "certify")
 
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_SECONDS = re.compile(r"\bseconds=\d+")
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
 
@@ -33,12 +33,14 @@ def name(path):
     return str(path.relative_to(ROOT))
 
 
-def python_blocks(page):
-    """Blocks with the line they start at, so that a traceback points into the page."""
+def python_of(page):
+    """The Python blocks of a page, each on its own lines, so that a traceback points there."""
     text = page.read_text(encoding="utf-8")
+    found = ""
     for match in _FENCE.finditer(text):
         if match[1] == "python":
-            yield text.count("\n", 0, match.start(2)), match[2]
+            found += "\n" * (text.count("\n", 0, match.start(2)) - found.count("\n")) + match[2]
+    return found
 
 
 def text_of(page):
@@ -69,19 +71,27 @@ def strict_warnings():
         yield
 
 
-def by_length(page):
-    """What newcomers read first is run by the quick tests, all else by the long ones."""
-    is_first = page.name in FIRST or page.parent.name == "contributing"
-    return pytest.param(page, id=name(page), marks=[] if is_first else [pytest.mark.long])
+def by_length(pages):
+    """What newcomers read first is run quickly too, with limits of a second; all as it stands."""
+    for page in pages:
+        if page.name in FIRST or page.parent.name == "contributing":
+            yield pytest.param(page, 1, id=f"{name(page)} quickly")
+        yield pytest.param(page, None, id=name(page), marks=pytest.mark.long)
 
 
-@pytest.mark.parametrize("page", [by_length(page) for page in PAGES])
-def test_python_blocks_run(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def run_text(text, path, seconds):
+    """Run what a file shows, under another time limit where one is given."""
+    if seconds is not None:
+        text = _SECONDS.sub(f"seconds={seconds}", text)
     namespace = {"__name__": "__main__"}
     with strict_warnings():
-        for line, block in python_blocks(page):
-            exec(compile("\n" * line + block, name(page), "exec"), namespace)
+        exec(compile(text, name(path), "exec"), namespace)
+
+
+@pytest.mark.parametrize(("page", "seconds"), list(by_length(PAGES)))
+def test_python_blocks_run(page, seconds, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run_text(python_of(page), page, seconds)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +111,7 @@ def test_notebooks_show_what_they_print(path, tmp_path):
 
 
 def test_there_are_blocks_to_run():
-    assert sum(1 for page in PAGES for _ in python_blocks(page)) >= 5
+    assert sum(1 for page in PAGES if python_of(page)) >= 5
 
 
 @pytest.mark.parametrize("page", PAGES + NOTEBOOKS, ids=name)
@@ -114,11 +124,10 @@ def test_links_resolve(page):
             assert anchor in anchors(target), f"{name(page)} links to {link}"
 
 
-@pytest.mark.parametrize("example", [by_length(example) for example in EXAMPLES])
-def test_examples_run(example, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(("example", "seconds"), list(by_length(EXAMPLES)))
+def test_examples_run(example, seconds, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    with strict_warnings():
-        runpy.run_path(str(example), run_name="__main__")
+    run_text(example.read_text(encoding="utf-8"), example, seconds)
     assert capsys.readouterr().out
 
 

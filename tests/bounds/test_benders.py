@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.bounds import FirstOf
@@ -16,6 +16,7 @@ from bdnn.clock import Slot
 from bdnn.network.architecture import Architecture
 from bdnn.problem.losses.output import classification
 from tests.bounds.cases import CROSS, best, make, tiny
+from tests.grids import examples
 from tests.oracle import smallest_loss
 
 
@@ -23,7 +24,7 @@ def conflicts(offer=None):
     return FirstOf((Benders(offer=offer), HalfSpaces(offer=offer)))
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(tiny(), st.sampled_from([(), (1,), (2,)]))
 def test_bound_is_the_smallest_loss_of_continuous_weights(samples, hidden):
     problem, networks = make(*samples, hidden), []
@@ -33,7 +34,7 @@ def test_bound_is_the_smallest_loss_of_continuous_weights(samples, hidden):
     assert networks or bound.value == problem.irreducible.value
 
 
-@settings(max_examples=8, deadline=None)
+@examples(8)
 @given(tiny(most=6))
 def test_three_units(samples):
     problem, networks = make(*samples, (3,)), []
@@ -42,7 +43,7 @@ def test_three_units(samples):
     assert all(problem.value(network) == bound.value for network in networks)
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(
     tiny(most=6),
     st.sampled_from([(), (1,), (2,)]),
@@ -55,7 +56,7 @@ def test_bound_is_valid_for_integer_weights(samples, hidden, weights, thresholds
     assert not networks
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(tiny(most=6), st.sampled_from([(), (2,)]), st.randoms(use_true_random=False))
 def test_weights_that_are_multiples_of_a_fraction_lose_nothing(samples, hidden, random):
     X, labels = samples
@@ -64,7 +65,7 @@ def test_weights_that_are_multiples_of_a_fraction_lose_nothing(samples, hidden, 
     assert best(conflicts(), problem).value == smallest_loss(problem)
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(tiny(most=6), st.sampled_from([(), (2,)]), st.randoms(use_true_random=False))
 def test_weights_of_many_digits_are_rounded_down(samples, hidden, random):
     X, labels = samples

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.bounds import FREE, lower_bound
@@ -13,6 +13,7 @@ from bdnn.bounds.lines import cut_cost, features_with_lines
 from bdnn.bounds.states import OutputPatterns
 from bdnn.clock import Slot
 from tests.bounds.cases import best, make
+from tests.grids import examples
 from tests.oracle import smallest_loss
 from tests.problems import XOR, random_problem
 
@@ -25,7 +26,7 @@ from tests.problems import XOR, random_problem
     st.integers(1, 2),
     st.integers(2, 3),
 )
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_no_bound_exceeds_the_optimum(seed, weights, thresholds, hidden, n_features, n_classes):
     problem = random_problem(
         seed,
@@ -116,7 +117,7 @@ def test_conflicts_are_counted():
 
 
 @given(st.integers(0, 999), st.integers(1, 4))
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_no_feature_with_lines_is_overlooked(seed, length):
     rng = np.random.default_rng(seed)
     X = np.unique(rng.integers(-1, 2, (12, 3)).astype(float), axis=0)

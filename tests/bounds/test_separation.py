@@ -6,13 +6,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.bounds.benders import Benders
 from bdnn.bounds.half_spaces import HalfSpaces
 from bdnn.bounds.separation import Conflict, Separator, exact_grid, null_vector
 from tests.bounds.cases import CROSS, best, make
+from tests.grids import examples
 
 # Births: age, number, time, blood pressure, heart. Last: by caesarian section.
 CAESARIAN = """
@@ -86,7 +87,7 @@ def test_bounds_of_tables_with_dependent_features(argument, hidden, least):
     assert [problem.value(network) for network in networks] == [least]
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.data())
 def test_what_is_accepted_is_a_conflict_and_the_rest_can_be_told_apart(data):
     n_features = data.draw(st.integers(1, 3))

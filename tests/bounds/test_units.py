@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.bounds.listed.node import Node, Task, Team, required
@@ -19,6 +19,7 @@ from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import classification
 from tests.bounds.cases import CROSS, best, make, tiny
+from tests.grids import examples
 from tests.oracle import smallest_loss
 
 KINDS = ["ternary", "binary", "int:2"]
@@ -28,28 +29,28 @@ def bound_of(problem, **options):
     return best(ListedUnits(), problem, **options).value
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(tiny(), st.sampled_from([(), (1,), (2,)]), st.sampled_from(KINDS))
 def test_bound_is_the_smallest_loss(samples, hidden, weights):
     problem = make(*samples, hidden, weights=weights)
     assert bound_of(problem) == smallest_loss(problem)
 
 
-@settings(max_examples=10, deadline=None)
+@examples(10)
 @given(tiny(most=6), st.sampled_from(["ternary", "binary"]))
 def test_three_units(samples, weights):
     problem = make(*samples, (3,), weights=weights)
     assert bound_of(problem) == smallest_loss(problem)
 
 
-@settings(max_examples=15, deadline=None)
+@examples(15)
 @given(tiny(), st.sampled_from([(1,), (2,), (3,)]), st.sampled_from(["layer", "zero"]))
 def test_other_thresholds_only_leave_out_networks(samples, hidden, thresholds):
     problem = make(*samples, hidden, weights="ternary", thresholds=thresholds)
     assert bound_of(problem) <= smallest_loss(problem)
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(
     st.integers(0, 2**32 - 1),
     st.integers(1, 5),

@@ -37,7 +37,7 @@ def fitted(n_classes, robust=BALL, **options):
         hidden=(4,),
         inputs=bdnn.Inputs(scale="minmax"),
         random_state=0,
-        limits=Limits(seconds=3),
+        limits=Limits(seconds=1),
         robust=robust,
         **options,
     ).fit(*blobs(n_classes))

@@ -20,7 +20,7 @@ def test_train_info_check_predict_export(tmp_path):
     told = run_json("info", out)
     assert told["activation"] == ["ternary"]
     assert "-1 below" in told["rules"]
-    checked = run_apart("check", out, data)
+    checked = run("check", out, data)
     assert checked.returncode == 0, checked.stdout
     assert "0 false" in checked.stdout
     assert run("predict", out, data).returncode == 0

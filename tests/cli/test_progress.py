@@ -78,7 +78,7 @@ def test_interrupt_before_training(number, tmp_path):
 def test_bar_on_a_terminal():
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
-        command(*HARD, "--seconds", 3, "--json"), stdout=subprocess.PIPE, stderr=theirs
+        command(*HARD, "--seconds", 1, "--json"), stdout=subprocess.PIPE, stderr=theirs
     )
     os.close(theirs)
     shown = b""

@@ -1,4 +1,3 @@
-import subprocess
 import sys
 
 import pytest
@@ -180,17 +179,10 @@ def test_no_such_data():
     assert_refused(run("train", "uniform", "--target", "kind"), "has the target 'label'")
 
 
-def test_solver_that_is_not_installed(small_csv, tmp_path):
-    code = (
-        "import sys; sys.modules['gurobipy'] = None\nfrom bdnn.cli import main; main(sys.argv[1:])"
-    )
+def test_solver_that_is_not_installed(small_csv, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "gurobipy", None)
     out = tmp_path / "model.json"
-    done = subprocess.run(
-        [sys.executable, "-c", code, "train", small_csv, "--solver", "gurobi", "--out", out],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run("train", small_csv, "--solver", "gurobi", "--out", out)
     assert_refused(done, "which is not installed", "bdnn[gurobi]")
     assert not out.exists()
 

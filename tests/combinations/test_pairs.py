@@ -15,7 +15,7 @@ from tests.sentences import assert_one_sentence
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 # Short, because a fit that proves nothing takes all of it.
-SECONDS = 0.2
+SECONDS = 0.1
 # A pair with a default value is the other value alone.
 ALONE = [(value,) for value in VALUES if not value.is_default]
 PAIRS = [(a, b) for a, b in pairs() if not a.is_default and not b.is_default]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.constraints import FixedWeight, LinearRows, Monotone, Regularizer, Sparsity
@@ -11,6 +11,7 @@ from bdnn.solvers.registry import choose_solver
 from bdnn.solvers.result import Limits
 from tests.constraints.asking import constrain
 from tests.constraints.demands import constrained
+from tests.grids import examples
 from tests.problems import random_problem, regression_problem
 from tests.strategies import any_activation, architectures, problems_with_networks
 
@@ -28,13 +29,13 @@ REDUCTIONS = st.sampled_from([Reductions(), Reductions.none()])
 
 
 @given(constrained(problems_with_networks(integer_shapes)), REDUCTIONS)
-@settings(max_examples=120, deadline=None)
+@examples(120)
 def test_lifted_starts_break_no_row_and_cost_their_objective(case, reductions):
     check_start(*case, reductions)
 
 
 @given(constrained(problems_with_networks(shapes_of_levels)), REDUCTIONS)
-@settings(max_examples=120, deadline=None)
+@examples(120)
 def test_so_they_do_above_units_of_several_values(case, reductions):
     check_start(*case, reductions)
 

@@ -9,6 +9,7 @@ from bdnn import BDNNClassifier, Inputs, Limits
 from bdnn.checker import check_model, make_samples, read_model
 from bdnn.constraints import FixedWeight, Forbid, Monotone
 from bdnn.errors import ModelError
+from bdnn.training import Descent
 
 RNG = np.random.default_rng(0)
 AGE = RNG.integers(0, 5, 40).astype(float)
@@ -36,7 +37,7 @@ def test_a_forbidden_column_has_no_weight_at_all(encode, tmp_path):
     assert check(model, tmp_path) == ["proven"]
 
 
-@pytest.mark.parametrize("method", ["exact", "descent"])
+@pytest.mark.parametrize("method", ["exact", Descent(patience=0.5)], ids=["exact", "descent"])
 @pytest.mark.parametrize("sign", [1, -1])
 def test_no_cut_speaks_against_the_class(method, sign, tmp_path):
     model = fit(Monotone("age", sign), method=method)

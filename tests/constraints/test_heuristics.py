@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn import BDNNClassifier, Inputs, Limits, Robust
@@ -27,7 +27,7 @@ from bdnn.training.limits import Budget
 from bdnn.training.run import Run
 from tests.constraints.asking import constrain
 from tests.constraints.demands import constrained
-from tests.grids import in_turn
+from tests.grids import examples, in_turn
 from tests.problems import random_problem
 from tests.strategies import architectures, problems_with_networks
 from tests.training.test_robust import survives
@@ -111,18 +111,20 @@ def test_demands_are_kept_and_no_loss_is_below_the_optimum(name, method, optima)
         assert model.result_.loss == best.loss
 
 
-@pytest.mark.parametrize("method", ["local search", "data splitting"])
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"weights": "continuous", "constraints": Sparsity(per_unit=1)},
-        {"hidden": (2, 2), "constraints": Sparsity(units=3)},
-        {"thresholds": "layer", "constraints": Monotone(0, +1)},
-        {"thresholds": "zero", "constraints": FixedWeight(0, 0, 0, 1)},
-        {"constraints": Sparsity(price=0.5)},
-        {"constraints": Regularizer(l1=0.25, saturated_margin=0.125)},
-    ],
-    ids=lambda options: "-".join(map(str, options)),
+    ("options", "method"),
+    in_turn(
+        [
+            {"weights": "continuous", "constraints": Sparsity(per_unit=1)},
+            {"hidden": (2, 2), "constraints": Sparsity(units=3)},
+            {"thresholds": "layer", "constraints": Monotone(0, +1)},
+            {"thresholds": "zero", "constraints": FixedWeight(0, 0, 0, 1)},
+            {"constraints": Sparsity(price=0.5)},
+            {"constraints": Regularizer(l1=0.25, saturated_margin=0.125)},
+        ],
+        ["local search", "data splitting"],
+    ),
+    ids=str,
 )
 def test_shapes_and_prices(method, options):
     found, best = fit(METHODS[method], **options), fit("exact", **options)
@@ -189,7 +191,7 @@ all_shapes = architectures(max_hidden=2, n_outputs=st.integers(2, 3))
 
 
 @given(constrained(problems_with_networks(all_shapes)), st.data())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_what_is_kept_on_all_lines_is_kept_on_the_needed_ones(case, data):
     problem, network = case
     if not problem.terms:
@@ -254,9 +256,9 @@ def test_programs_that_nobody_can_read_in_time_are_left_alone():
         hidden=(20,),
         method=LocalSearch(subproblems="mip"),
         constraints=Sparsity(per_unit=2),
-        limits=Limits(seconds=5),
+        limits=Limits(seconds=2),
     )
     with pytest.warns(Warning, match="time limit"):
         model.fit(many, labels)
     assert "too large to be handed to a solver" in model.result_.message
-    assert model.result_.seconds <= 1.1 * 5 + 1
+    assert model.result_.seconds <= 1.1 * 2 + 1

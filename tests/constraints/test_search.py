@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.clock import Slot
@@ -17,6 +17,7 @@ from bdnn.training import Auto, Descent, Exact
 from bdnn.training.limits import Budget
 from tests.constraints.asking import constrain
 from tests.constraints.demands import constrained
+from tests.grids import examples
 from tests.problems import random_problem, xor
 from tests.strategies import architectures, problems_with_networks
 
@@ -32,7 +33,7 @@ def search(problem, *, start="random", sweeps=8, seed=0):
 
 
 @given(constrained(problems_with_networks(all_shapes)), st.integers(0, 99), st.booleans())
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_every_reported_network_keeps_all_rules(case, seed, from_given):
     problem, network = case
     if not problem.terms:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from bdnn.datasets import read_table
 from bdnn.errors import DataError
+from tests.grids import examples
 
 
 @pytest.fixture
@@ -137,9 +138,7 @@ NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zl", "Zp", "Zs")))
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     rows=st.integers(1, 5).flatmap(
         lambda width: st.lists(

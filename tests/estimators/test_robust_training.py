@@ -48,7 +48,7 @@ def test_a_radius_per_sample_and_weights(data):
     X, y = data
     radius = np.where(np.arange(60) < 30, 0.05, 0.25)
     weight = np.where(np.arange(60) < 30, 2.0, 1.0)
-    fitted = model(robust=Robust(), limits=Limits(seconds=4)).fit(X, y, weight, radius=radius)
+    fitted = model(robust=Robust(), limits=Limits(seconds=1)).fit(X, y, weight, radius=radius)
     certified = fitted.certify(X, y, radius=radius)
     kept = certified.certified & (fitted.predict(X) == y)
     assert fitted.result_.loss == weight[~kept].sum()

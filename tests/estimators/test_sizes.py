@@ -9,6 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from bdnn import BDNNClassifier, Limits, size_curve
 from bdnn.errors import ModelError
+from tests.grids import long
 from tests.sentences import assert_one_sentence
 
 
@@ -20,7 +21,7 @@ def curve():
         X[rows],
         y[rows],
         budgets=(700, 60, 1500),
-        limits=Limits(seconds=4.5),
+        limits=Limits(seconds=2.5),
         test=(X[~rows], y[~rows]),
         random_state=0,
     )
@@ -58,7 +59,7 @@ def test_bad_budgets_are_refused(given):
     assert_one_sentence(caught.value)
 
 
-@pytest.mark.parametrize("most", [400, 1200])
+@pytest.mark.parametrize("most", [400, *long(1200)])
 def test_the_export_of_a_network_fits(most):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 5)).round(2)

@@ -51,7 +51,7 @@ def test_a_loss_limit_counts_in_the_users_weights():
     assert 0.01 * best - 1e-9 <= model.result_.loss <= limit + 1e-9
 
 
-@pytest.mark.parametrize("method", [Exact(), Auto(patience=20)], ids=lambda m: m.name)
+@pytest.mark.parametrize("method", [Exact(), Auto(patience=1)], ids=lambda m: m.name)
 def test_a_node_limit_ends_training(method):
     rng = np.random.default_rng(0)
     X, y = rng.integers(-2, 3, (24, 3)).astype(float), np.arange(24) % 3

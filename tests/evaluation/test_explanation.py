@@ -14,6 +14,7 @@ from bdnn.model import Model
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from tests.export.models import number_model
+from tests.grids import long
 
 COLUMNS = (
     Column("age", factor=0.25),
@@ -44,7 +45,7 @@ def cost(row, others):
     return 0.25 * np.abs(others[:, 0] - row[0]) + (others[:, 1:] != row[1:]).sum(axis=1)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", [0, 1, *long(2, 3, 4, 5)])
 def test_changes_are_those_of_enumeration(seed):
     model = make(seed)
     said = model.predict(ALL)

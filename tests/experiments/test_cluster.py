@@ -71,6 +71,7 @@ def test_cross_validation_and_restarts_of_a_fit(cluster):
     assert restarts == model.fit(X, y).network_
 
 
+@pytest.mark.long
 def test_one_fit_and_its_verification_although_workers_die(cluster):
     X, y = load_iris(return_X_y=True)
     X, y = X[40:100:2], y[40:100:2]

@@ -14,6 +14,7 @@ from bdnn.errors import DataError
 from bdnn.experiments import ResultFile, plan, read_results, run_cells
 from bdnn.experiments.results import FILENAME
 from tests.experiments.tiny import FACTS, TINY, tiny
+from tests.grids import long
 
 
 def measured(folder):
@@ -148,10 +149,11 @@ def wait_for_rows(folder, count, process):
         time.sleep(0.001)
 
 
-def test_a_run_that_is_killed_goes_on(tmp_path):
+@pytest.mark.parametrize("kills", [[(2, 7)], *long([(1, 2), (2, 7), (1, 13)])], ids=len)
+def test_a_run_that_is_killed_goes_on(tmp_path, kills):
     rng = random.Random(0)
-    # A run with one process is killed, then one with two, and so on; the last one ends by itself.
-    for jobs, count in ((1, 2), (2, 7), (1, 13), (2, None)):
+    # Runs of one process or two are killed behind so many rows; the last one ends by itself.
+    for jobs, count in (*kills, (len(kills), None)):
         process = subprocess.Popen(
             [sys.executable, "-c", SCRIPT, str(tmp_path / "killed"), str(jobs)],
             start_new_session=True,

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.encoding import Encoder
@@ -19,6 +19,7 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from tests.encoding.encoders import make_encoder
 from tests.export.models import make_model
+from tests.grids import examples
 
 
 @given(
@@ -28,7 +29,7 @@ from tests.export.models import make_model
     count=st.integers(1, 400),
     per_unit=st.sampled_from([1, 10, 64]),
 )
-@settings(max_examples=200)
+@examples(200)
 def test_levels_are_those_of_the_scaler(shift, factor, low, count, per_unit):
     scaler = make_encoder(np.array([shift]), np.array([factor]), 2.0**-6)
     inputs = InputFormat("int32", (per_unit,), ((low, low + count),))
@@ -74,7 +75,7 @@ def test_cut_is_where_the_unit_switches(kind, weight):
     place=st.integers(0, 10**6),
     seed=st.integers(0, 99),
 )
-@settings(max_examples=80)
+@examples(80)
 def test_fixed_point_decides_like_doubles_on_every_input(weights, place, seed):
     """Thresholds that sums meet exactly are the hardest; all inputs are tried."""
     rng = np.random.default_rng(seed)

@@ -96,8 +96,12 @@ def total(text, known):
     return found + (0 if tail is None else float(tail[1] + tail[2])) if text != "0" else 0.0
 
 
-def answer(model, row):
+def answers(model, X):
     rules = make_rules(model)
+    return [answer(model, rules, row) for row in X]
+
+
+def answer(model, rules, row):
     known = dict(zip(model.feature_names, row.tolist(), strict=True))
     known["job"] = {-1: "other", 0: "cook", 1: "nurse"}[int(row[3])]
     for name, text in rules.units:
@@ -120,9 +124,7 @@ def test_rules_say_what_the_model_says(hidden, n_outputs, ties):
         for _ in range(4):
             model = make(rng, hidden, n_outputs, ties, weights)
             X = rows(60)
-            assert [answer(model, row) for row in X] == model.predict(X).tolist(), str(
-                make_rules(model)
-            )
+            assert answers(model, X) == model.predict(X).tolist(), str(make_rules(model))
 
 
 def test_scaled_numbers_in_raw_units():
@@ -131,7 +133,7 @@ def test_scaled_numbers_in_raw_units():
         model = make(rng, (3,), numbers=True)
         X = rows(60)
         X[:, 0] += 0.11  # what is not on a boundary
-        assert [answer(model, row) for row in X] == model.predict(X).tolist()
+        assert answers(model, X) == model.predict(X).tolist()
 
 
 def test_rules_of_a_tiny_network():

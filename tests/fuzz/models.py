@@ -72,7 +72,7 @@ def train_all() -> dict[str, bytes]:
     samples = Samples.from_table(read_table("data.csv"), "kind")
     found = {}
     for name, (options, weight, promises) in RECIPES.items():
-        settings = {"method": "descent", "limits": Limits(seconds=3), "random_state": 0} | options
+        settings = {"method": "descent", "limits": Limits(seconds=1), "random_state": 0} | options
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             model = BDNNClassifier(**settings).fit(X, Y, weight, encoder=samples.encoder)

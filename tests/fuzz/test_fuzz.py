@@ -43,7 +43,7 @@ def test_time_limits(tmp_path):
 
 
 def test_kills(tmp_path):
-    assert try_some(Kills(), [1], tmp_path) == 1
+    assert try_some(Kills(), [6], tmp_path) == 1
 
 
 class Odd:

@@ -16,6 +16,7 @@ from bdnn.learning.linear import Logistic, Prior
 from bdnn.learning.stack import Stack
 from bdnn.learning.teaching import opinion, taught, unseen_opinion
 from bdnn.learning.trees import Trees
+from tests.grids import long
 from tests.learning.lessons import make_lesson
 
 
@@ -77,14 +78,14 @@ def test_a_given_shape_and_encoding_are_kept() -> None:
     assert learned.encoder.n_numbers == 0
 
 
-@pytest.mark.parametrize("most", [60, 300, 2000])
+@pytest.mark.parametrize("most", [60, *long(300, 2000)])
 def test_a_network_fits_into_its_bytes(most: int) -> None:
     codes, columns, labels = make_table(200)
     learned = learn(codes, columns, labels, 2, slot=Slot.of(2), max_bytes=most)
     assert learned.held_out.bytes <= most
 
 
-@pytest.mark.parametrize("n_rows", [2, 5, 10])
+@pytest.mark.parametrize("n_rows", [5, *long(2, 10)])
 def test_few_rows_do_not_collapse(n_rows: int) -> None:
     digits = load_digits()
     rows = np.concatenate([np.flatnonzero(digits.target == k)[:n_rows] for k in range(10)])

@@ -79,7 +79,7 @@ def test_scorecards_are_asked_for_by_a_constraint() -> None:
 
 def test_a_shape_that_is_given_is_kept() -> None:
     data = bdnn.datasets.load("iris")
-    options = {"limits": bdnn.Limits(seconds=2), "random_state": 0}
+    options = {"limits": bdnn.Limits(seconds=1), "random_state": 0}
     model = bdnn.BDNNClassifier(hidden=(4,), **options).fit(data.X, data.y)
     assert (model.result_.status, model.network_.architecture.hidden) == ("selected", (4,))
     model = bdnn.BDNNClassifier(hidden=(), weights="ternary", **options).fit(data.X, data.y)

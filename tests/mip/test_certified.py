@@ -18,7 +18,7 @@ from bdnn.training import Auto, Budget, Descent, Exact
 from bdnn.training.phases.worst_case import balls_of
 from bdnn.training.robust import Surrounded, certified_problem
 from tests.encoding.encoders import make_encoder
-from tests.grids import long
+from tests.grids import in_turn, long
 
 
 def random_problem(
@@ -65,8 +65,7 @@ def smallest_loss(problem):
     return best
 
 
-@pytest.mark.parametrize("weights", ["ternary", "binary"])
-@pytest.mark.parametrize("n_features", [1, 2])
+@pytest.mark.parametrize(("weights", "n_features"), in_turn(["binary", "ternary"], [1, 2]))
 def test_optimum_of_one_unit_equals_enumeration(weights, n_features):
     problem = random_problem(20 + n_features, n_samples=5, n_features=n_features, weights=weights)
     expected = smallest_loss(problem)
@@ -113,7 +112,7 @@ def drawn(shape, rng):
     return Network(shape, tuple(weights), tuple(thresholds))
 
 
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("n_classes", [2, *long(3)])
 def test_solvers_and_search_agree(n_classes):
     problem = random_problem(5, n_features=2, n_classes=n_classes, hidden=(2,), radius=0.15)
     losses = {
@@ -169,7 +168,7 @@ def test_continuous_weights_are_solved_with_a_margin():
     assert result.is_proven
 
 
-@pytest.mark.parametrize("norm", ["linf", "l1"])
+@pytest.mark.parametrize("norm", ["linf", *long("l1")])
 @pytest.mark.parametrize("weights", ["ternary", *long("int:2")])
 def test_terms_about_weights_work_together_with_regions(norm, weights):
     problem = random_problem(4, n_features=2, hidden=(2,), weights=weights, norm=norm)
@@ -186,9 +185,10 @@ def test_terms_about_weights_work_together_with_regions(norm, weights):
     assert model.program.objective(start) <= outcome.objective + 1e-6
 
 
-@pytest.mark.parametrize("weights", ["ternary", "continuous"])
-@pytest.mark.parametrize("thresholds", ["neuron", "layer", "zero"])
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(
+    ("thresholds", "n_classes", "weights"),
+    in_turn(product(["neuron", "layer", "zero"], [2, 3]), ["ternary", "continuous"]),
+)
 def test_terms_about_samples_see_points_beside_regions(weights, thresholds, n_classes):
     lifted = 0
     for seed in range(2):

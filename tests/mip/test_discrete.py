@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from bdnn.mip import NetworkModel, Reductions
 from bdnn.mip.freedom import free_units
@@ -16,6 +16,7 @@ from bdnn.problem.create import with_pattern
 from bdnn.problem.losses.output import classification
 from bdnn.solvers.registry import choose_solver
 from bdnn.solvers.result import Limits
+from tests.grids import examples
 from tests.problems import random_problem
 from tests.strategies import (
     any_activation,
@@ -53,7 +54,7 @@ def check_start(model, network, start):
 
 
 @given(problems_with_networks(integer_shapes))
-@settings(max_examples=150)
+@examples(150)
 def test_integer_weights_on_integer_data_can_always_be_lifted(case):
     problem, network = case
     for reductions in (Reductions(), Reductions.none()):
@@ -70,7 +71,7 @@ def test_integer_weights_on_integer_data_can_always_be_lifted(case):
 
 
 @given(problems_with_networks(all_shapes))
-@settings(max_examples=150)
+@examples(150)
 def test_a_start_breaks_no_row(case):
     problem, network = case
     model = NetworkModel.build(problem, reductions=Reductions.none())
@@ -81,7 +82,7 @@ def test_a_start_breaks_no_row(case):
 
 
 @given(problems_with_networks(integer_shapes))
-@settings(max_examples=20, deadline=None)
+@examples(20)
 def test_rows_allow_one_value_for_fixed_weights(case):
     """With weights and thresholds fixed the program has the network's outputs and no others."""
     problem, network = case
@@ -189,7 +190,7 @@ def test_activations_of_several_values_hold_within_a_radius(activation):
 
 
 @given(networks(integer_shapes))
-@settings(max_examples=30)
+@examples(30)
 def test_bounds_hold_all_sums(network):
     shape = network.architecture
     rng = np.random.default_rng(0)

@@ -9,11 +9,14 @@ from bdnn.mip import NetworkModel
 from bdnn.mip.freedom import free_units
 from bdnn.search import random_start
 from bdnn.solvers import Limits, choose_solver
+from tests.grids import in_turn
 from tests.problems import random_problem
 
 
-@pytest.mark.parametrize("weights", ["ternary", "continuous", "binary"])
-@pytest.mark.parametrize("thresholds", ["neuron", "layer", "zero"])
+@pytest.mark.parametrize(
+    ("weights", "thresholds"),
+    in_turn(["ternary", "binary", "continuous"], ["neuron", "layer", "zero"]),
+)
 def test_only_the_freed_units_change(weights, thresholds):
     problem = random_problem(
         3, n_samples=12, n_features=3, hidden=(4,), weights=weights, thresholds=thresholds

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from bdnn.mip import NetworkModel, Reductions
@@ -14,6 +14,7 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import classification
 from bdnn.solvers.registry import choose_solver
+from tests.grids import examples
 from tests.problems import random_problem
 from tests.strategies import WEIGHT_SETS, architectures, arrays, problems_with_networks
 
@@ -81,7 +82,7 @@ def has_margin(model, network):
 
 
 @given(problems_with_networks(integer_shapes), REDUCTIONS)
-@settings(max_examples=200)
+@examples(200)
 def test_integer_weights_on_integer_data_can_always_be_lifted(case, reductions):
     problem, network = case
     model = NetworkModel.build(problem, reductions=reductions)
@@ -93,7 +94,7 @@ def test_integer_weights_on_integer_data_can_always_be_lifted(case, reductions):
 
 
 @given(problems_with_networks(all_shapes, elements=fractions), REDUCTIONS)
-@settings(max_examples=200)
+@examples(200)
 def test_networks_with_a_margin_can_be_lifted(case, reductions):
     problem, network = case
     model = NetworkModel.build(problem, reductions=reductions)
@@ -105,7 +106,7 @@ def test_networks_with_a_margin_can_be_lifted(case, reductions):
 
 
 @given(problems_with_networks(all_shapes))
-@settings(max_examples=200)
+@examples(200)
 def test_reading_a_lifted_network_gives_it_back(case):
     problem, network = case
     model = NetworkModel.build(problem, reductions=Reductions.none())
@@ -283,7 +284,7 @@ def test_integer_weights_on_data_without_a_grid_need_a_margin():
 
 
 @given(arrays((4, 2), st.integers(-64, 64).map(lambda k: k / 64)), st.integers(0, 1000))
-@settings(max_examples=50)
+@examples(50)
 def test_a_grid_makes_ternary_models_integer(X, seed):
     rng = np.random.default_rng(seed)
     shape = Architecture.create(2, 2, hidden=(2,))

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.clock import Slot
 from bdnn.mip import NetworkModel, Reductions
 from bdnn.problem.create import regression
 from bdnn.search.regression import build
+from tests.grids import examples
 from tests.problems import regression_problem
 from tests.strategies import any_activation, architectures, networks, samples
 
@@ -63,7 +64,7 @@ numbers = architectures(max_hidden=2, min_hidden=1, activation=any_activation).m
 
 
 @given(numbers.flatmap(lambda shape: networks(st.just(shape))), st.data())
-@settings(max_examples=100)
+@examples(100)
 def test_units_of_several_values_break_no_row(network, data):
     shape = network.architecture
     X = data.draw(samples(shape.n_features, 2))[0]

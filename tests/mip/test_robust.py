@@ -13,6 +13,7 @@ from bdnn.problem.pattern import Pattern
 from bdnn.search import random_start
 from bdnn.solvers import Highs, choose_solver
 from bdnn.training import Exact
+from tests.grids import in_turn
 from tests.problems import random_problem, xor
 
 NORMS = ("linf", "l1", "l2")
@@ -56,8 +57,7 @@ def smallest_loss(problem, radius, norm):
     return best
 
 
-@pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("radius", [0.3, 1.0, "per input"])
+@pytest.mark.parametrize(("norm", "radius"), in_turn(NORMS, [0.3, 1.0, "per input"]))
 def test_optimum_equals_enumeration(norm, radius):
     for seed in range(3):
         problem = random_problem(seed, n_samples=6, hidden=(2,))

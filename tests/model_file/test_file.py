@@ -10,7 +10,7 @@ import stat
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn import limits
@@ -23,6 +23,7 @@ from bdnn.model_file.write import dumps
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from tests.encoding.encoders import make_encoder
+from tests.grids import examples
 from tests.sentences import assert_one_sentence
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -113,7 +114,7 @@ def test_a_file_holds_all_of_a_model(tmp_path):
     names=st.none() | st.lists(st.text(), min_size=2, max_size=2).map(tuple),
     extra=st.dictionaries(st.text(), plain, max_size=3),
 )
-@settings(max_examples=150)
+@examples(150)
 def test_nothing_is_lost(weights, thresholds, shift, factor, classes, names, extra):
     shape = Architecture.create(2, 2, hidden=(), weights="continuous")
     network = Network(shape, (np.array(weights).reshape(2, 2),), (np.array(thresholds),))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.errors import ModelError, UnsupportedFeatureError
@@ -14,6 +14,7 @@ from bdnn.network.expansion import from_twin, has_twin, to_twin, unrolled
 from bdnn.network.intervals import IntervalPass, sum_bounds
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import classification
+from tests.grids import examples
 from tests.sentences import assert_one_sentence
 from tests.strategies import (
     any_activation,
@@ -51,7 +52,7 @@ def plain_outputs(network, row):
 
 
 @given(st.data())
-@settings(max_examples=100)
+@examples(100)
 def test_the_forward_pass_is_the_definition(data):
     network = data.draw(networks(level_shapes))
     X = data.draw(arrays((3, network.architecture.n_features), small_integers))
@@ -63,7 +64,7 @@ def test_the_forward_pass_is_the_definition(data):
 
 
 @given(st.data())
-@settings(max_examples=100)
+@examples(100)
 def test_twins_answer_alike(data):
     # Weights and thresholds lie on a grid, so that no sum rounds.
     network = data.draw(networks(twin_shapes))
@@ -80,7 +81,7 @@ def test_twins_answer_alike(data):
 
 
 @given(st.data())
-@settings(max_examples=100)
+@examples(100)
 def test_unrolled_networks_have_the_same_bits(data):
     network = data.draw(networks(integer_shapes))
     X = data.draw(arrays((4, network.architecture.n_features), small_integers))
@@ -92,7 +93,7 @@ def test_unrolled_networks_have_the_same_bits(data):
 
 
 @given(st.data())
-@settings(max_examples=100)
+@examples(100)
 def test_boxes_are_as_certain_unrolled_or_not(data):
     network = data.draw(networks(integer_shapes))
     low = data.draw(arrays((4, network.architecture.n_features), small_integers))
@@ -117,7 +118,7 @@ def test_continuous_weights_above_several_values_are_not_unrolled():
 
 
 @given(problems(architectures(max_hidden=2, min_hidden=1, activation=any_activation)))
-@settings(max_examples=100)
+@examples(100)
 def test_there_is_a_network_from_the_beginning(problem):
     network = problem.constant_network()
     outputs = network.outputs(problem.inputs)

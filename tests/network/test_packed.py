@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.export.models import make_model
+from tests.grids import examples
 from tests.strategies import networks
 
 
@@ -13,7 +14,7 @@ def predicted_by_forward_pass(network, X):
 
 
 @given(networks())
-@settings(max_examples=150)
+@examples(150)
 def test_small_networks(network):
     rng = np.random.default_rng(0)
     n_features = network.architecture.n_features

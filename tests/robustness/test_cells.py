@@ -50,7 +50,7 @@ def check_case(seed, norm):
 
 
 @pytest.mark.parametrize("norm", NORMS)
-@pytest.mark.parametrize("seeds", [range(8), *long(range(8, 25))], ids=["quick", "long"])
+@pytest.mark.parametrize("seeds", [range(3), *long(range(3, 25))], ids=["quick", "long"])
 def test_certificates_and_verification_against_all_cells(seeds, norm):
     for seed in seeds:
         check_case(seed, norm)
@@ -64,7 +64,7 @@ def test_two_thousand_networks(part, norm):
         check_case(seed, norm)
 
 
-@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("norm", ["l1", *long("linf", "l2")])
 def test_programs_never_claim_too_much(norm):
     settled = 0
     for seed in range(12):

@@ -58,7 +58,7 @@ def test_a_search_that_is_cut_off_goes_on():
     assert compared > 10
 
 
-@pytest.mark.parametrize("norm", NORMS)
+@pytest.mark.parametrize("norm", ["l1", *long("linf", "l2")])
 def test_linear_functions_below_the_leads_rule_out_nothing_that_is_there(norm):
     compared = relaxed = 0
     for seed in range(60):

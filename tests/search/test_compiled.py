@@ -153,6 +153,7 @@ def test_a_folder_that_others_can_write_is_not_used(home):
     assert list(elsewhere.iterdir()) == []
 
 
+@pytest.mark.long
 def test_train_where_the_installation_cannot_be_written(tmp_path):
     """A copy of the package without a place for caches still trains."""
     package = Path(bdnn.__file__).parent

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.search.kernels import forward, intervals, line
 from bdnn.search.moves import unit as elementwise
 from bdnn.search.objective import Objective
 from bdnn.search.state import SearchState
+from tests.grids import examples
 from tests.search import reference
 from tests.search.parts import Parts
 from tests.strategies import (
@@ -53,7 +54,7 @@ def brute_force(sums, direction, gains, threshold, low=-np.inf, high=np.inf):
 
 @PAIR
 @given(units(), st.booleans())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_line_search_equals_brute_force(searches, unit, boxed):
     sums, direction, gains, threshold = unit
     low, high = (-0.75, 1.25) if boxed else (-np.inf, np.inf)
@@ -79,7 +80,7 @@ def test_steps_stay_finite_whatever_the_inputs_are(searches, n_inputs):
 
 
 @given(units(), st.booleans())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_line_search_is_the_same_compiled(unit, boxed):
     limits = (-0.75, 1.25) if boxed else (-np.inf, np.inf)
     assert line.line_search(*unit, *limits) == pytest.approx(reference.line_search(*unit, *limits))
@@ -111,7 +112,7 @@ def test_bins_are_as_exact_as_sorting(spread, boxed):
 
 @PAIR
 @given(units())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_threshold_search_equals_brute_force(searches, unit):
     sums, _, gains, _ = unit
     level, merit, _ = searches.threshold_search(sums, gains, -np.inf, np.inf)
@@ -121,7 +122,7 @@ def test_threshold_search_equals_brute_force(searches, unit):
 
 
 @given(units(), st.sampled_from([(-1, 0, 1), (-1, 1), tuple(range(-5, 6))]))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_value_search_tries_every_value(unit, values):
     sums, direction, gains, threshold = unit
     ascending = np.array(values, dtype=float)
@@ -133,7 +134,7 @@ def test_value_search_tries_every_value(unit, values):
 @given(
     st.lists(st.floats(-1e9, 1e9) | st.sampled_from([0.0, 1.0]), min_size=0, max_size=300),
 )
-@settings(max_examples=100, deadline=None)
+@examples(100)
 def test_bucket_sort_sorts(keys):
     values = np.array(keys, dtype=float)
     order = intervals.sorted_order(values, len(values))
@@ -150,7 +151,7 @@ def test_bucket_sort_survives_clusters_and_heavy_tails(size):
 
 
 @given(st.integers(1, 40), st.integers(1, 4), st.data())
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_sums_and_merits_are_the_same_compiled(m, n, data):
     H, w = data.draw(arrays((n, m), dyadic)), data.draw(arrays((n,), dyadic))
     gains = data.draw(arrays((m,), gains_on_grid))
@@ -161,7 +162,7 @@ def test_sums_and_merits_are_the_same_compiled(m, n, data):
 
 
 @given(st.integers(1, 40), st.data(), dyadic.filter(bool))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_elementwise_loops_are_the_same_compiled(m, data, number):
     values, start = data.draw(arrays((m,), dyadic)), data.draw(arrays((m,), dyadic))
     for name, arguments in [
@@ -184,7 +185,7 @@ def test_elementwise_loops_are_the_same_compiled(m, data, number):
     st.sampled_from([("loss",), ("error",), ("margin",), ("loss", "margin"), ("error", "margin")]),
     st.data(),
 )
-@settings(max_examples=120, deadline=None)
+@examples(120)
 def test_forward_primitives_are_the_same_compiled(case, order, data):
     problem, network = case
     goal = Objective.create(order, problem.architecture, 2.0).goal(problem)

@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.clock import Slot
@@ -17,6 +17,7 @@ from bdnn.search.starts import as_levels, of_steps
 from bdnn.search.starts.simple import linear_start, random_start
 from bdnn.search.starts.straight_through import straight_through
 from bdnn.search.state import SearchState
+from tests.grids import examples
 from tests.problems import random_problem
 from tests.search import reference
 from tests.search.parts import Parts
@@ -37,7 +38,7 @@ def gains_of_levels(draw):
 
 @PAIR
 @given(gains_of_levels())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_ordered_thresholds_equal_brute_force(searches, case):
     sums, gains = case
     thresholds = np.empty(len(gains))
@@ -56,7 +57,7 @@ def test_ordered_thresholds_equal_brute_force(searches, case):
 
 
 @given(problems_with_networks(shapes))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_a_state_is_its_network(case):
     problem, network = case
     state = SearchState(problem, network)
@@ -70,7 +71,7 @@ def test_a_state_is_its_network(case):
 
 
 @given(problems_with_networks(shapes), st.integers(0, 100))
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_moves_keep_the_state_and_never_raise_the_cost(case, seed):
     problem, network = case
     state, rng = SearchState(problem, network), np.random.default_rng(seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.clock import Slot, Ticks
@@ -13,6 +13,7 @@ from bdnn.network.architecture import Architecture
 from bdnn.problem.losses.output import classification
 from bdnn.search import Objective, descend, output_margins, widen_margin
 from bdnn.search.objective import hinge, smallest_margin
+from tests.grids import examples
 from tests.problems import random_problem, xor
 from tests.strategies import problems_with_networks
 
@@ -48,7 +49,7 @@ def test_margin_widens_at_equal_loss(weights, thresholds):
         [("loss", "margin"), ("error", "margin"), ("margin", "sparsity"), ("loss", "sparsity")]
     ),
 )
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_result_is_never_worse_in_the_order_of_objectives(case, order):
     problem, network = case
     better = widen_margin(

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.search.starts.noise import ClassNoise, RankNoise
+from tests.grids import examples
 
 
 def noisy(inputs, spread, *, weight=None, seed=0, copies=50):
@@ -18,7 +19,7 @@ def noisy(inputs, spread, *, weight=None, seed=0, copies=50):
 
 
 @given(st.integers(0, 1000), st.integers(1, 40), st.sampled_from([1e-9, 0.05, 1.0, 100.0]))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_moved_values_are_values_of_the_feature(seed, n_inputs, spread):
     rng = np.random.default_rng(seed)
     inputs = np.round(rng.normal(size=(n_inputs, 3)), 1) * [1.0, 1e-6, 1e6]
@@ -79,7 +80,7 @@ def moves(inputs, mass, most, *, seed=0, copies=200):
 
 
 @given(st.integers(0, 1000), st.integers(1, 30), st.sampled_from([0.1, 0.8, 2.0]))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_samples_move_by_parts_of_differences_within_their_class(seed, n_inputs, most):
     rng = np.random.default_rng(seed)
     inputs, labels = rng.normal(size=(n_inputs, 3)), rng.integers(3, size=n_inputs)

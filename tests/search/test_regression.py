@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.clock import Slot
@@ -12,6 +12,7 @@ from bdnn.search.kernels import forward, split
 from bdnn.search.refit import refit
 from bdnn.search.regression import build, kick, squared, sweep
 from bdnn.search.state import SearchState
+from tests.grids import examples
 from tests.problems import regression_problem
 from tests.search import reference
 from tests.search.parts import Parts
@@ -37,7 +38,7 @@ def lines(draw):
 
 @BOTH
 @given(lines())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_the_best_split_is_that_of_brute_force(kernels, line):
     breaks, signs, moments, rules, (low, high) = line
     price = np.linspace(1.0, 2.0, moments.shape[1] - 1)

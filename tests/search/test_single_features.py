@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.clock import Slot
@@ -15,6 +15,7 @@ from bdnn.problem.losses.output import classification
 from bdnn.search import embed, straight_through
 from bdnn.search.starts import best_single_features
 from bdnn.search.starts.single_features import single_feature_start
+from tests.grids import examples
 from tests.problems import random_problem
 
 
@@ -74,7 +75,7 @@ def least_loss(problem):
 
 
 @given(st.integers(0, 10_000), st.integers(1, 25), st.integers(1, 4), st.integers(2, 4))
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_no_feature_direction_and_threshold_has_a_smaller_loss(seed, n, n_features, n_classes):
     rng = np.random.default_rng(seed)
     shape = Architecture.create(n_features, n_classes, hidden=(5,), weights="ternary")

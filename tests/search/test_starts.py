@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import load_iris
 
@@ -15,6 +15,7 @@ from bdnn.network.network import Network
 from bdnn.problem.losses.output import classification
 from bdnn.search import embed, linear_start, random_start, straight_through
 from bdnn.search.starts import separating_start
+from tests.grids import examples
 from tests.problems import random_problem, xor
 from tests.strategies import architectures, networks
 
@@ -150,7 +151,7 @@ def embeddings(draw):
 
 
 @given(embeddings(), st.integers(0, 1000))
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_embedding_keeps_the_outputs(case, seed):
     network, shape = case
     X = np.random.default_rng(seed).integers(-3, 4, (20, shape.n_features)).astype(float)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.search.objective import Objective, hinge
 from bdnn.search.state import SearchState
+from tests.grids import examples
 from tests.problems import random_problem
 from tests.strategies import (
     THRESHOLDS,
@@ -31,7 +32,7 @@ def assert_consistent(state):
 
 
 @given(problems_with_networks())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_loading_a_network_adds_no_loss(case):
     problem, network = case
     state = SearchState(problem, network)
@@ -43,7 +44,7 @@ def test_loading_a_network_adds_no_loss(case):
 
 
 @given(problems_with_networks())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_centred_thresholds_change_no_activation(case):
     problem, network = case
     state = SearchState(problem, network)
@@ -54,7 +55,7 @@ def test_centred_thresholds_change_no_activation(case):
 
 
 @given(problems_with_networks(), st.sampled_from(ORDERS), st.integers(0, 1000))
-@settings(max_examples=80, deadline=None)
+@examples(80)
 def test_moves_keep_the_state_true_and_never_raise_the_cost(case, order, seed):
     problem, network = case
     goal = Objective.create(order, problem.architecture, 2.0).goal(problem)
@@ -75,7 +76,7 @@ def test_moves_keep_the_state_true_and_never_raise_the_cost(case, order, seed):
 
 
 @given(problems_with_networks(), st.integers(0, 1000), st.sampled_from([0.0, 1.0]))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_annealing_keeps_the_state_true(case, seed, temperature):
     problem, network = case
     objective = Objective.create(("loss", "margin"), problem.architecture, 2.0)
@@ -132,7 +133,7 @@ def test_zeroing_weights_keeps_the_cost():
 
 
 @given(problems_with_networks())
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_costs_are_what_they_are_called(case):
     problem, network = case
     shape = problem.architecture
@@ -149,7 +150,7 @@ def test_costs_are_what_they_are_called(case):
     problems_with_networks(architectures() | architectures(activation=any_activation)),
     st.integers(0, 1000),
 )
-@settings(max_examples=150, deadline=None)
+@examples(150)
 def test_moves_keep_their_limits(case, seed):
     problem, network = case
     state, rng = SearchState(problem, network), np.random.default_rng(seed)

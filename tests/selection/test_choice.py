@@ -365,8 +365,8 @@ def test_parts_without_weight_are_no_parts(refit):
     model = BDNNClassifier(
         hidden=(3,),
         validation_fraction=0.3,
-        method=Descent(refit=refit),
-        limits=Limits(seconds=2),
+        method=Descent(refit=refit, patience=0.3),
+        limits=Limits(seconds=60),
         random_state=0,
     )
     held_out = model.fit(X, y)._memory.samples.held_out
@@ -383,7 +383,7 @@ def test_further_samples_do_not_throw_the_network_away():
         hidden=(4,),
         validation_fraction=0.3,
         method="auto",
-        limits=Limits(seconds=3),
+        limits=Limits(seconds=1),
         random_state=0,
     ).fit(X[:100], y[:100])
     before = (model.predict(X) != y).sum()
@@ -399,7 +399,7 @@ def test_a_saved_model_can_be_extended_whatever_its_loss_counts(refit, tmp_path)
         hidden=(3,),
         validation_fraction=0.3,
         method=Auto(refit=refit),
-        limits=Limits(seconds=2),
+        limits=Limits(seconds=1),
         random_state=0,
     ).fit(X[:60], y[:60])
     model.save(tmp_path / "model.json")

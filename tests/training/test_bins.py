@@ -13,10 +13,12 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.search.certified import _state
 from bdnn.search.kernels.certified import refresh_leads
-from bdnn.training import Budget, Exact
+from bdnn.training import Auto, Budget, Descent, Exact
 from bdnn.training.phases.worst_case import balls_of
 from bdnn.training.robust import Surrounded, certified_problem
 from tests.checker.models import samples_of
+
+METHODS = (Auto(patience=0.5), Descent(patience=0.5), Exact())
 
 
 def cuts_of(*columns):
@@ -109,7 +111,7 @@ def test_the_program_finds_the_least_loss_of_all_networks(seed):
     assert found.result.loss == best
 
 
-@pytest.mark.parametrize("method", ["auto", "descent", "exact"])
+@pytest.mark.parametrize("method", METHODS, ids=lambda m: m.name)
 def test_checked_certificates_of_training(tmp_path, method):
     _, X, y = random_case(1, n_samples=20)
     model = BDNNClassifier(
@@ -137,7 +139,7 @@ def test_a_radius_per_column_is_checked(tmp_path):
             objective="loss",
             inputs=inputs,
             robust=Robust(1.0, units=units),
-            limits=Limits(seconds=5),
+            method=Descent(patience=0.5),
             random_state=0,
         ).fit(X, y)
         assert _verdict(model, X, y, tmp_path) == "proven"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.clock import Slot
@@ -24,6 +24,7 @@ from bdnn.search.kernels.certified import (
 from bdnn.training import Auto, Budget, Descent, Exact, Gradients
 from bdnn.training.phases.worst_case import balls_of
 from bdnn.training.robust import Surrounded, certified_problem
+from tests.grids import examples
 
 NORMS = ("linf", "l1", "l2")
 
@@ -63,7 +64,7 @@ def random_network(shape, rng):
     st.sampled_from(NORMS),
     st.integers(2, 3),
 )
-@settings(max_examples=40, deadline=None)
+@examples(40)
 def test_positive_leads_are_what_the_sound_bound_certifies(seed, weights, norm, n_classes):
     problem = blobs(seed, n_classes=n_classes, weights=weights, norm=norm, n_samples=15)
     network = random_network(problem.architecture, np.random.default_rng(seed))
@@ -83,7 +84,7 @@ def test_positive_leads_are_what_the_sound_bound_certifies(seed, weights, norm, 
     st.sampled_from(NORMS),
     st.sampled_from(["neuron", "zero"]),
 )
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_cold_moves_never_raise_the_cost(seed, weights, norm, thresholds):
     problem = blobs(seed, 20, 3, weights=weights, norm=norm, thresholds=thresholds)
     rng = np.random.default_rng(seed)
@@ -145,7 +146,7 @@ def test_radii_and_weights_differ_from_sample_to_sample():
     radius = np.where(np.arange(40) < 20, 0.05, 0.3)
     weight = np.where(np.arange(40) < 20, 1.0, 0.25)
     problem = blobs(radius=radius, sample_weight=weight)
-    network, result = Auto().train(problem, budget=Budget(5, seed=0))
+    network, result = Auto(patience=0.5).train(problem, budget=Budget(60, seed=0))
     assert result.loss == pytest.approx(weight[~problem.loss.is_certified(network)].sum())
     assert result.bound <= result.loss
 

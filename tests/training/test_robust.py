@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import bdnn
@@ -19,7 +19,7 @@ from bdnn.problem.create import with_pattern
 from bdnn.problem.pattern import Pattern
 from bdnn.training import Budget, DataSplitting, Exact, LocalSearch
 from bdnn.training.paper.clusters import Sampler
-from tests.grids import in_turn
+from tests.grids import examples, in_turn
 from tests.problems import random_problem, weighted, xor
 from tests.sentences import assert_one_sentence
 from tests.strategies import architectures, problems_with_networks
@@ -162,7 +162,7 @@ def test_a_batch_that_is_less_than_the_data():
         assert held.all() or expected in result.message
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     problems_with_networks(architectures(max_hidden=1)),
     st.sampled_from(["linf", "l1", "l2"]),

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from bdnn.encoding import Encoder, Inputs
 from bdnn.errors import ModelError
 from bdnn.estimators.problems import Robust
 from bdnn.estimators.samples import LabelledSamples
-from bdnn.export.c import export_c
+from bdnn.learning.flash import flash_size
 from bdnn.learning.gradients import load
 from bdnn.learning.held_out import HeldOut
 from bdnn.learning.learn import Learned, learn
@@ -197,7 +198,6 @@ def learned_result(
 ) -> TrainingResult:
     """What is known of a learnt network: its loss as it is, a bound that costs nothing, bytes."""
     model = Model(learned.encoder, network, tuple(range(network.architecture.n_outputs)))
-    flash = export_c(model, data=data).flash_estimate
     loss, bound, error, unit = figures
     return TrainingResult(
         status="interrupted" if learned.is_interrupted else "selected",
@@ -206,7 +206,7 @@ def learned_result(
         error=error,
         seconds=time.perf_counter() - began,
         method="learning",
-        held_out=replace(learned.held_out, bytes=flash),
+        held_out=replace(learned.held_out, size=partial(flash_size, model, data)),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -101,7 +102,7 @@ class Course:
             teachers=() if part.around else tuple(trial.name for trial in teachers),
             rows=compared,
             share=share[compared],
-            bytes=self.flash(stack),
+            size=partial(self.flash, stack),
         )
 
     @property

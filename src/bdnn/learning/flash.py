@@ -58,8 +58,13 @@ class FlashSize:
         if stack not in self._known:
             encoder, network = seen_network(stack, self.encoder)
             model = Model(encoder, network, tuple(range(network.architecture.n_outputs)))
-            self._known[stack] = export_c(model, data=self.data).flash_estimate
+            self._known[stack] = flash_size(model, self.data)
         return self._known[stack]
+
+
+def flash_size(model: Model, data: Mapping[str, Any] | None) -> int:
+    """Estimate the flash of a model's C export."""
+    return export_c(model, data=data).flash_estimate
 
 
 def with_short_scale(encoder: Encoder) -> Encoder:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -58,8 +59,9 @@ class HeldOut:
     chosen : str
     teachers : tuple of str
         The candidates that a network learnt from, the best first.
-    bytes : int
-        Of flash that the C export of the network takes, tables and code, about.
+    size : int or callable
+        Bytes of flash that the C export of the network takes, tables and code, about; or what
+        counts them, which is done when somebody asks.
     is_worst_case : bool
         Whether rows may change.
     rows : array of int
@@ -75,11 +77,16 @@ class HeldOut:
     candidates: tuple[Figures, ...]
     chosen: str = ""
     teachers: tuple[str, ...] = ()
-    bytes: int = 0
+    size: int | Callable[[], int] = field(default=0, repr=False)
     is_worst_case: bool = False
     rows: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.intp), repr=False)
     share: Array = field(default_factory=lambda: np.zeros((0, 0), np.float32), repr=False)
     scores: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
+
+    @cached_property
+    def bytes(self) -> int:
+        """Bytes of flash that the C export of the network takes, tables and code, about."""
+        return self.size if isinstance(self.size, int) else self.size()
 
     def to_dict(self) -> dict[str, Any]:
         """What a model file keeps, as plain data: all but the rows."""
@@ -98,7 +105,8 @@ class HeldOut:
         """Inverse of :meth:`to_dict`, but for the rows; raises a ``TypeError`` or the like."""
         figures = tuple(Figures(**each) for each in data["candidates"])
         known = {**data, "candidates": figures, "teachers": tuple(data["teachers"])}
-        return cls(**known)
+        size = known.pop("bytes")
+        return cls(**known, size=size)
 
 
 def held_out_of(

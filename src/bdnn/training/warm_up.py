@@ -5,7 +5,9 @@ from bdnn.bounds.listed import columns, table
 from bdnn.clock import Slot
 from bdnn.learning.gradients import load
 from bdnn.model.model import LOADING
+from bdnn.robustness.compiled_branching import COMPILED_BOXES
 from bdnn.search.loading import wait_for_regression, wait_for_worst_case, wait_until_ready
+from bdnn.training.phases.robust_starts import VOTES
 
 if __name__ == "__main__":
     load()
@@ -16,3 +18,5 @@ if __name__ == "__main__":
     table.KERNELS.wait(Slot())
     columns.KERNELS.wait(Slot())
     arrangement.KERNELS.wait(Slot())
+    COMPILED_BOXES.wait(Slot())
+    VOTES.wait(Slot())

@@ -20,7 +20,7 @@ from bdnn.training.paper.clusters import Partition, Sampler
 from bdnn.training.paper.epoch import Candidate, EpochProblem
 from bdnn.training.run import Run
 from tests.constraints.asking import constrain
-from tests.grids import in_turn
+from tests.grids import in_turn, long
 from tests.problems import random_problem, weighted
 from tests.sentences import assert_one_sentence
 from tests.training.paper.test_clusters import clouds
@@ -66,7 +66,7 @@ def test_every_kind_of_network_is_trained(weights, thresholds):
         assert (step["status"] == "optimal") == (step["loss"] == step["bound"])
 
 
-@pytest.mark.parametrize("hidden", [(), (8, 8), (6, 10, 8), (8, 8, 8, 8)])
+@pytest.mark.parametrize("hidden", [(), (6, 10, 8), *long((8, 8), (8, 8, 8, 8))])
 def test_depths_and_several_classes(hidden):
     model = iris(DataSplitting(epochs=5), hidden=hidden, weights="ternary")
     data = datasets.load("iris")

@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn.clock import Slot
@@ -16,7 +16,7 @@ from bdnn.problem.losses.output import classification
 from bdnn.search import random_start
 from bdnn.training.paper.construction import allowed_units, construct, propose_directions
 from bdnn.training.paper.epoch import Candidate, EpochProblem, EpochSolver
-from tests.grids import in_turn
+from tests.grids import examples, in_turn
 from tests.oracle import smallest_loss
 from tests.problems import random_problem
 
@@ -66,7 +66,7 @@ def test_other_depths_too(hidden):
         assert (solved.status, solved.loss) == ("optimal", best)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 10_000), st.sampled_from(SETS), st.sampled_from(KINDS), st.integers(1, 5))
 def test_bounds_and_construction_enclose_the_optimum(seed, weights, thresholds, n_clusters):
     epoch = tiny_epoch(
@@ -96,7 +96,7 @@ def test_clusters_that_no_plane_separates_share_their_answer():
     assert (solved.status, solved.loss, solved.bound) == ("optimal", 2, 2)
 
 
-@settings(max_examples=40, deadline=None)
+@examples(40)
 @given(st.integers(0, 10_000), st.sampled_from(SETS), st.sampled_from(KINDS))
 def test_allowed_units_cut_no_cluster(seed, weights, thresholds):
     epoch = tiny_epoch(

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from bdnn import BDNNClassifier, Limits
@@ -18,7 +18,7 @@ from bdnn.search import random_start
 from bdnn.training import Budget, LocalSearch
 from bdnn.training.paper.halves import Halves, Neighbourhood, free_layers
 from bdnn.training.paper.programs import HalfPrograms
-from tests.grids import in_turn
+from tests.grids import examples, in_turn
 from tests.oracle import smallest_loss
 from tests.problems import random_problem
 from tests.sentences import assert_one_sentence
@@ -71,7 +71,7 @@ def test_the_loss_never_rises(method, weights, thresholds, hidden):
     assert result.method == "local_search"
 
 
-@settings(max_examples=25, deadline=None)
+@examples(25)
 @given(problems_with_networks(architectures(max_hidden=2)), st.integers(0, 5))
 def test_a_subproblem_never_raises_the_loss(pair, seed):
     problem, network = pair

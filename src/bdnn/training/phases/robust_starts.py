@@ -42,7 +42,7 @@ def robust_starts(
     """
     if shape.thresholds != "neuron" or not all(kind.zero for kind in shape.weights):
         return
-    _VOTES.start()
+    VOTES.start()
     yield "stump", cut_network(shape, *best_cut(balls.low, balls.high, balls, shape.n_outputs))
     cuts = Cuts.of(balls)
     lesson = cuts.lesson(balls, shape.n_outputs)
@@ -56,7 +56,7 @@ def robust_starts(
         network = _tree(shape, cuts, stack)
         if network is not None:
             yield f"tree of depth {depth}", network
-    if not _VOTES.wait(slot):
+    if not VOTES.wait(slot):
         return
     widths = shape.hidden[-1] // max(1, balls.low.shape[1]), _CUTS
     for few in sorted({min(_CUTS, max(1, width)) for width in widths}):
@@ -77,7 +77,7 @@ def _compile_votes() -> None:
     RobustVotes(2, is_improved=True).fit(lesson, seed=0, slot=Slot())
 
 
-_VOTES = BackgroundLoad(_compile_votes, name="bdnn-compile-votes")
+VOTES = BackgroundLoad(_compile_votes, name="bdnn-compile-votes")
 
 
 @dataclass(frozen=True, eq=False)
