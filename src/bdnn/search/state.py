@@ -7,6 +7,7 @@ and the loss of both outputs is twice that of one. The search then moves one out
 """
 
 from __future__ import annotations
+import os
 
 from typing import Any
 
@@ -65,9 +66,12 @@ class SearchState:
             on = scale * np.ascontiguousarray(loss.cost_on.T[-outputs:])
             off = scale * np.ascontiguousarray(loss.cost_off.T[-outputs:])
             mass = np.ascontiguousarray(loss.label_weight.T)
+        X = problem.inputs
+        bits = np.packbits(X > 0, axis=1, bitorder="little") if not os.environ.get("NOBITS") and ((X == 0) | (X == 1)).all() else None
         # What compiled moves work on.
         self.arrays = Arrays(
-            inputs=np.ascontiguousarray(problem.inputs.T, dtype=float),
+            inputs=np.ascontiguousarray(problem.inputs.T, dtype=float) if bits is None else np.zeros((shape.n_features, 0)),
+            bits=np.zeros((m, 0), dtype=np.uint8) if bits is None else bits,
             widths=widths,
             weights=np.zeros(weight_at[-1]),
             weight_at=weight_at,
@@ -136,7 +140,7 @@ class SearchState:
         """Inputs of layer ``k``, one line each."""
         s = self.arrays
         if k == 0:
-            return s.inputs
+            return self.problem.inputs.T
         values = np.array(self.problem.architecture.activation_of(k - 1).values, dtype=float)
         return np.asarray(values[s.level[s.unit_at[k - 1] : s.unit_at[k]]])
 
