@@ -7,7 +7,6 @@ and the loss of both outputs is twice that of one. The search then moves one out
 """
 
 from __future__ import annotations
-import os
 
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
+from bdnn.network.packed import PackedRows
 from bdnn.problem.limits import UNLIMITED
 from bdnn.problem.losses.distance import DistanceLoss
 from bdnn.problem.problem import Problem
@@ -24,6 +24,7 @@ from bdnn.search.kernels.arrays import (
     PER_LAYER,
     THRESHOLD_CODES,
     Arrays,
+    ByteArray,
     IntArray,
     Levels,
     MoveLimits,
@@ -59,19 +60,18 @@ class SearchState:
         weight_at = np.concatenate(([0], np.cumsum(widths[1:] * widths[:-1])))
         values = [kind.values if kind.integer else np.zeros(0) for kind in shape.weights]
         rules = [shape.activation_of(k) for k in range(shape.n_layers)]
-        m = len(problem.inputs)
+        m = problem.samples.n_lines
+        inputs, bits = _stored(problem.lines)
         on = off = mass = np.zeros((outputs, m))
         if not is_number:
             scale, loss = 2.0 if self.paired else 1.0, problem.loss
             on = scale * np.ascontiguousarray(loss.cost_on.T[-outputs:])
             off = scale * np.ascontiguousarray(loss.cost_off.T[-outputs:])
             mass = np.ascontiguousarray(loss.label_weight.T)
-        X = problem.inputs
-        bits = np.packbits(X > 0, axis=1, bitorder="little") if not os.environ.get("NOBITS") and ((X == 0) | (X == 1)).all() else None
         # What compiled moves work on.
         self.arrays = Arrays(
-            inputs=np.ascontiguousarray(problem.inputs.T, dtype=float) if bits is None else np.zeros((shape.n_features, 0)),
-            bits=np.zeros((m, 0), dtype=np.uint8) if bits is None else bits,
+            inputs=inputs,
+            bits=bits,
             widths=widths,
             weights=np.zeros(weight_at[-1]),
             weight_at=weight_at,
@@ -118,7 +118,7 @@ class SearchState:
         """Replace the network; of paired outputs the better one is kept, so no loss is added."""
         weights, thresholds = list(network.weights), list(network.thresholds)
         if self.paired:
-            on = network.outputs(self.problem.inputs)
+            on = network.outputs(self.problem.lines)
             costs = np.where(on, self.problem.loss.cost_on, self.problem.loss.cost_off).sum(axis=0)
             if costs[0] < costs[1]:
                 weights[-1] = -weights[-1][:1]
@@ -277,6 +277,13 @@ class SearchState:
         return Network(self.problem.architecture, tuple(weights), tuple(thresholds))
 
 
+def _stored(lines: FloatArray | PackedRows) -> tuple[FloatArray, ByteArray]:
+    """Inputs as numbers, one line each, or as packed bits, one line per sample."""
+    if isinstance(lines, PackedRows):
+        return np.zeros((lines.n_columns, 0)), lines.packed
+    return np.ascontiguousarray(lines.T, dtype=float), np.zeros((len(lines), 0), dtype=np.uint8)
+
+
 def _targets(problem: Problem[Any]) -> Targets:
     """Targets in the order of the lines, none for classes."""
     if problem.architecture.output == "step":
@@ -285,7 +292,7 @@ def _targets(problem: Problem[Any]) -> Targets:
     loss: DistanceLoss = problem.loss
     order = np.argsort(loss.group, kind="stable")
     return Targets(
-        first=np.searchsorted(loss.group[order], np.arange(len(problem.inputs) + 1)),
+        first=np.searchsorted(loss.group[order], np.arange(problem.samples.n_lines + 1)),
         values=np.ascontiguousarray(loss.targets[order].T),
         weight=loss.weight[order].astype(float),
         price=np.array(loss.price, dtype=float),

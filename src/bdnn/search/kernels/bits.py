@@ -1,7 +1,7 @@
 """Compiled sums over inputs that are bits, packed in bytes as :mod:`bdnn.network.packed` has them.
 
-With whole weights no sum rounds, so that the share of eight inputs is looked up by their byte. Other
-sums are formed in feature order, as :class:`bdnn.Network` forms them.
+With whole weights no sum rounds, so that the share of eight inputs is looked up by their byte.
+Other sums are formed in feature order, as :class:`bdnn.Network` forms them.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _EXACT = 2.0**52
 @part
 def are_whole(values: FloatArray) -> bool:
     """Whether all numbers are whole; infinite ones are."""
+    found = True
     for i in range(len(values)):
-        if values[i] != np.floor(values[i]):
-            return False
-    return True
+        found = found and values[i] == np.floor(values[i])
+    return found
 
 
 @part
 def bit_of(bits: ByteArray, i: int, j: int) -> int:
     """Input ``j`` of row ``i``."""
-    return (bits[i, j >> 3] >> (j & 7)) & 1
+    return int((bits[i, j >> 3] >> (j & 7)) & 1)
 
 
 @part

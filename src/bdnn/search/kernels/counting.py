@@ -18,7 +18,6 @@ from bdnn.search.kernels.arrays import IntArray, Levels, Lines
 from bdnn.search.kernels.bits import are_whole
 from bdnn.search.kernels.intervals import widest_best
 from bdnn.search.kernels.line import NO_WIDTH
-from bdnn.search.moves.unit import largest_of
 
 # More different sums than this are sorted.
 _MOST = 1 << 15
@@ -50,15 +49,20 @@ def counts_for(
     w: FloatArray,
     low: FloatArray,
     high: FloatArray,
-    values: FloatArray,  # that weights may take
+    values: FloatArray,  # that weights may take, none where nothing is to be counted
 ) -> Counts:
     """Make room for the sums of a unit, none where they are not small whole numbers."""
     is_whole = H.low == np.floor(H.low) and H.high == np.floor(H.high) and are_whole(values)
     is_whole = is_whole and are_whole(w) and are_whole(low) and are_whole(high)
-    largest = max(largest_of(w), largest_of(values)) * max(abs(H.low), abs(H.high))
+    largest = 0.0
+    for part_of in (w, values):
+        for j in range(len(part_of)):
+            largest = max(largest, abs(part_of[j]))
+    largest *= max(abs(H.low), abs(H.high))
     size, middle, end = 0, 0, 0
     ends = np.zeros(2, dtype=np.int64)
-    if v is None and H.codes.shape[1] > 0 and is_whole and len(w) * largest < _MOST:
+    is_counted = v is None and H.codes.shape[1] > 0 and len(values) > 0
+    if is_counted and is_whole and len(w) * largest < _MOST:
         end = int(len(w) * largest)
         middle = end + int(2.0 * largest)  # lines without samples are moved as well
         size = 2 * middle + 1

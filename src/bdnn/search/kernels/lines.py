@@ -6,7 +6,7 @@ import numpy as np
 
 from bdnn.compiled import part
 from bdnn.network.activation import FloatArray
-from bdnn.search.kernels.arrays import Arrays, IntArray, LevelArray, Levels, Lines
+from bdnn.search.kernels.arrays import Arrays, IntArray, Levels, Lines
 from bdnn.search.kernels.bits import BLOCK, bit_of
 from bdnn.search.kernels.forward import unit_gains
 
@@ -64,12 +64,11 @@ def unit_task(s: Arrays, v: Levels | None, k: int, unit: int) -> tuple[Lines, Fl
 @part
 def line_of(H: Lines, j: int) -> FloatArray:
     """One line as numbers."""
-    p = H.codes.shape[1]
-    if p == 0:
-        return H.values[j]
-    line = np.empty(p)
-    for i in range(p):
-        line[i] = H.high if H.codes[j, i] else H.low
+    line: FloatArray = H.values[j]
+    if H.codes.shape[1] > 0:
+        line = np.empty(H.codes.shape[1])
+        for i in range(len(line)):
+            line[i] = H.high if H.codes[j, i] else H.low
     return line
 
 

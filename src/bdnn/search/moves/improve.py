@@ -262,7 +262,18 @@ def improve_values(
                 else:
                     change = value - w[j]
                     reached = _merit_after(
-                        v, k, kind, H, j, change, sums, shifted, gains, thresholds, counts, total,
+                        v,
+                        k,
+                        kind,
+                        H,
+                        j,
+                        change,
+                        sums,
+                        shifted,
+                        gains,
+                        thresholds,
+                        counts,
+                        total,
                         found,
                     )
                 if reached > best + _TOLERANCE:
