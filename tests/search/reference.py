@@ -336,12 +336,3 @@ def commit(s: Arrays, v: Levels | None, k: int, unit: int) -> float:
             s.level[rows] = np.where(shift == 0.0, s.level[rows], moved)
     output_costs(s, np.zeros_like(s.cost_on), s.cost)
     return float(s.cost.sum())
-
-
-def unit_task(s: Arrays, v: Levels | None, k: int, unit: int) -> tuple[FloatArray, FloatArray]:
-    """Collect the inputs on which a unit of layer ``k`` matters, and what they gain."""
-    gains = unit_gains(s, v, k, unit)
-    active = (gains != 0.0).any(axis=0)
-    return np.ascontiguousarray(inputs_of(s, v, k)[:, active]), np.ascontiguousarray(
-        gains[:, active]
-    )
