@@ -7,15 +7,16 @@ Other sums are formed in feature order, as :class:`bdnn.Network` forms them.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bdnn.compiled import part
 from bdnn.network.activation import FloatArray
-from bdnn.search.kernels.arrays import ByteArray
+from bdnn.search.kernels.arrays import ByteArray, IntArray, LevelArray
 
 # Rows that are gone over input by input while they are in cache.
 BLOCK = 256
-# Sums below this are exact.
-_EXACT = 2.0**52
+# Sums of weights of 32 bits.
+_MOST = 2.0**31
 
 
 @part
@@ -28,9 +29,18 @@ def are_whole(values: FloatArray) -> bool:
 
 
 @part
-def bit_of(bits: ByteArray, i: int, j: int) -> int:
-    """Input ``j`` of row ``i``."""
-    return int((bits[i, j >> 3] >> (j & 7)) & 1)
+def unpack(bits: ByteArray, chosen: IntArray, first: int, codes: LevelArray) -> None:
+    """Write inputs from the ``first`` on of some rows, one line per input."""
+    n, p = codes.shape
+    column = np.empty(p, dtype=np.uint8)
+    for j in range(n):
+        # The byte of eight inputs is gathered once.
+        if j == 0 or (first + j) & 7 == 0:
+            for q in range(p):
+                column[q] = bits[chosen[q], (first + j) >> 3]
+        mask = np.uint8(1 << ((first + j) & 7))
+        for q in range(p):
+            codes[j, q] = 1 if column[q] & mask else 0
 
 
 @part
@@ -40,31 +50,33 @@ def sum_bits(bits: ByteArray, w: FloatArray, sums: FloatArray) -> None:
     size = 0.0
     for j in range(n):
         size += abs(w[j])
-    if are_whole(w) and size < _EXACT:
+    if are_whole(w) and size < _MOST:
         shares = byte_shares(bits.shape[1], w)
         for i in range(m):
-            total = 0.0
+            total = 0
             for b in range(len(shares)):
                 total += shares[b, bits[i, b]]
             sums[i] = total
         return
     for first in range(0, m, BLOCK):
-        last = min(m, first + BLOCK)
-        for i in range(first, last):
-            sums[i] = 0.0
+        block = np.arange(first, min(m, first + BLOCK))
+        codes = np.empty((n, len(block)), dtype=np.uint8)
+        unpack(bits, block, 0, codes)
+        for q in range(len(block)):
+            sums[first + q] = 0.0
         for j in range(n):
             if w[j] != 0.0:
-                for i in range(first, last):
-                    sums[i] += w[j] * bit_of(bits, i, j)
+                for q in range(len(block)):
+                    sums[first + q] += w[j] * codes[j, q]
 
 
 @part
-def byte_shares(n_bytes: int, w: FloatArray) -> FloatArray:
+def byte_shares(n_bytes: int, w: FloatArray) -> NDArray[np.int32]:
     """What every byte adds to a sum, one line per place of a byte."""
-    shares = np.zeros((n_bytes, 256))
+    shares = np.zeros((n_bytes, 256), dtype=np.int32)
     for j in range(len(w)):
         # All bytes whose highest bit is this input: those without it, and its weight.
         b, bit = j >> 3, 1 << (j & 7)
         for rest in range(bit):
-            shares[b, bit + rest] = shares[b, rest] + w[j]
+            shares[b, bit + rest] = shares[b, rest] + int(w[j])
     return shares

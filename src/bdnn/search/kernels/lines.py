@@ -7,7 +7,7 @@ import numpy as np
 from bdnn.compiled import part
 from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.arrays import Arrays, IntArray, Levels, Lines
-from bdnn.search.kernels.bits import BLOCK, bit_of
+from bdnn.search.kernels.bits import BLOCK, unpack
 from bdnn.search.kernels.forward import unit_gains
 
 
@@ -20,9 +20,7 @@ def input_lines(s: Arrays, v: Levels | None, k: int, chosen: IntArray, first: in
     low, high = 0.0, 1.0
     if k == 0 and is_bit:
         for start in range(0, p, BLOCK):
-            for j in range(n):
-                for q in range(start, min(p, start + BLOCK)):
-                    codes[j, q] = bit_of(s.bits, chosen[q], first + j)
+            unpack(s.bits, chosen[start : start + BLOCK], first, codes[:, start : start + BLOCK])
     elif k == 0:
         for j in range(n):
             for q in range(p):
