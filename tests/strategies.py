@@ -16,6 +16,7 @@ TIES = ("score", "first")
 
 # Exact numbers: sums of a few of them, multiplied by weights on the same grid, do not round.
 dyadic = st.integers(-64, 64).map(lambda k: k / 16)
+bits = st.sampled_from([0.0, 1.0])
 small_integers = st.integers(-3, 3).map(float)
 few = st.integers(1, 3)
 any_weights = st.sampled_from(WEIGHT_SETS)

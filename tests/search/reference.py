@@ -271,14 +271,14 @@ def _values(s: Arrays, v: Levels | None, k: int, level: LevelArray) -> FloatArra
     return np.asarray((s.pair if v is None else v.sets)[k][level])
 
 
-def _below(s: Arrays, v: Levels | None, k: int) -> FloatArray:
+def inputs_of(s: Arrays, v: Levels | None, k: int) -> FloatArray:
     """Inputs of layer ``k``, one line each."""
-    return s.inputs if k == 0 else _values(s, v, k - 1, s.level[layer_rows(s, k - 1)])
-
-
-def input_line(s: Arrays, v: Levels | None, k: int, j: int, target: FloatArray) -> None:
-    """Write input ``j`` of layer ``k`` for all samples."""
-    target[:] = _below(s, v, k)[j]
+    if k > 0:
+        return _values(s, v, k - 1, s.level[layer_rows(s, k - 1)])
+    if s.bits.shape[1]:
+        bits = np.unpackbits(s.bits, axis=1, count=int(s.widths[0]), bitorder="little")
+        return np.ascontiguousarray(bits.T, dtype=float)
+    return s.inputs
 
 
 def switch(v: Levels | None, thresholds: FloatArray, sums: FloatArray, level: LevelArray) -> None:
@@ -290,7 +290,7 @@ def refresh(s: Arrays, v: Levels | None, first: int) -> None:
     """Compute sums, levels and costs anew from layer ``first`` upwards."""
     for k in range(first, len(s.widths) - 1):
         rows = layer_rows(s, k)
-        s.sums[rows] = weighted_sums(_below(s, v, k).T, layer_weights(s, k)).T
+        s.sums[rows] = weighted_sums(inputs_of(s, v, k).T, layer_weights(s, k)).T
         s.level[rows] = _levels(s.thresholds[rows], s.sums[rows])
     output_costs(s, np.zeros_like(s.cost_on), s.cost)
 
@@ -324,7 +324,7 @@ def unit_gains(s: Arrays, v: Levels | None, k: int, unit: int) -> FloatArray:
 def commit(s: Arrays, v: Levels | None, k: int, unit: int) -> float:
     """Follow a change of a unit's weights or thresholds through the layers; return the cost."""
     row = layer_weights(s, k)[unit - s.unit_at[k], None]
-    s.sums[unit] = weighted_sums(_below(s, v, k).T, row)[:, 0]
+    s.sums[unit] = weighted_sums(inputs_of(s, v, k).T, row)[:, 0]
     before = _values(s, v, k, s.level[unit])
     switch(v, s.thresholds[unit], s.sums[unit], s.level[unit])
     change = _values(s, v, k, s.level[unit]) - before
@@ -336,10 +336,3 @@ def commit(s: Arrays, v: Levels | None, k: int, unit: int) -> float:
             s.level[rows] = np.where(shift == 0.0, s.level[rows], moved)
     output_costs(s, np.zeros_like(s.cost_on), s.cost)
     return float(s.cost.sum())
-
-
-def unit_task(s: Arrays, v: Levels | None, k: int, unit: int) -> tuple[FloatArray, FloatArray]:
-    """Collect the inputs on which a unit of layer ``k`` matters, and what they gain."""
-    gains = unit_gains(s, v, k, unit)
-    active = (gains != 0.0).any(axis=0)
-    return np.ascontiguousarray(_below(s, v, k)[:, active]), np.ascontiguousarray(gains[:, active])

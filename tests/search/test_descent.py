@@ -157,7 +157,8 @@ def test_start_of_another_shape_is_refused():
 def test_what_is_compiled_runs_as_python_too():
     code = (
         "from tests.problems import xor; from bdnn.search import descend;"
-        "from bdnn.search.kernels.line import combine; assert type(combine).__name__ == 'function';"
+        "from bdnn.search.kernels.lines import combine;"
+        "assert type(combine).__name__ == 'function';"
         "from bdnn.clock import Slot;"
         "r = descend(xor(weights='continuous'), slot=Slot.of(20), seed=0, max_sweeps=200);"
         "assert r.loss == 0, r"

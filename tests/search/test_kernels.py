@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bdnn.search.kernels import forward, intervals, line
+from bdnn.search.kernels import forward, intervals, line, lines
+from bdnn.search.kernels.arrays import Lines
 from bdnn.search.moves import unit as elementwise
 from bdnn.search.objective import Objective
 from bdnn.search.state import SearchState
@@ -18,11 +19,12 @@ from tests.strategies import (
     any_activation,
     architectures,
     arrays,
+    bits,
     dyadic,
     problems_with_networks,
 )
 
-forward, intervals, line = Parts(forward), Parts(intervals), Parts(line)
+forward, intervals, line, lines = map(Parts, (forward, intervals, line, lines))
 elementwise = Parts(elementwise)
 gains_on_grid = st.integers(-3, 3).map(float)
 PAIR = pytest.mark.parametrize("searches", [line, reference], ids=["compiled", "numpy"])
@@ -155,7 +157,8 @@ def test_bucket_sort_survives_clusters_and_heavy_tails(size):
 def test_sums_and_merits_are_the_same_compiled(m, n, data):
     H, w = data.draw(arrays((n, m), dyadic)), data.draw(arrays((n,), dyadic))
     gains = data.draw(arrays((m,), gains_on_grid))
-    sums = line.combine(H, w, 0.5)
+    numbers = Lines(H, np.zeros((n, 0), np.uint8), 0.0, 1.0)
+    sums = lines.combine(numbers, w, 0.5)
     assert (sums == reference.combine(H, w, 0.5)).all()
     unit = sums, np.array([0.25]), gains[None]
     assert line.level_merit(*unit) == reference.level_merit(*unit)
@@ -181,7 +184,8 @@ def test_elementwise_loops_are_the_same_compiled(m, data, number):
 
 
 @given(
-    problems_with_networks(architectures() | architectures(activation=any_activation)),
+    problems_with_networks(architectures() | architectures(activation=any_activation))
+    | problems_with_networks(architectures(n_features=st.integers(1, 20)), elements=bits),
     st.sampled_from([("loss",), ("error",), ("margin",), ("loss", "margin"), ("error", "margin")]),
     st.data(),
 )
@@ -201,21 +205,18 @@ def test_forward_primitives_are_the_same_compiled(case, order, data):
     gains = forward.unit_gains(s, v, k, unit)
     assert gains.shape == (problem.architecture.activation_of(k).n_thresholds, len(s.cost))
     assert np.allclose(gains, reference.unit_gains(s, v, k, unit))
-    for kernels in (forward, reference):
-        H, picked = kernels.unit_task(s, v, k, unit)
-        matters = (kernels.unit_gains(s, v, k, unit) != 0.0).any(axis=0)
-        below = np.stack([_line(kernels, s, v, k, j) for j in range(s.widths[k])])
-        assert (below[:, matters] == H).all()
-        assert np.allclose(picked, gains[:, matters])
+    H, picked = lines.unit_task(s, v, k, unit)
+    matters = (gains != 0.0).any(axis=0)
+    below = reference.inputs_of(s, v, k)
+    if matters.any():
+        assert (
+            np.stack([lines.line_of(H, j) for j in range(len(below))]) == below[:, matters]
+        ).all()
+    assert (H.values.size == 0) or (H.codes.size == 0)
+    assert np.allclose(picked, gains[:, matters])
     s.thresholds[unit] += data.draw(dyadic)
     copy = s._replace(sums=s.sums.copy(), level=s.level.copy(), cost=s.cost.copy())
     cost = reference.commit(copy, v, k, unit)
     assert forward.commit(s, v, k, unit) == pytest.approx(cost)
     assert np.allclose(s.sums, copy.sums)
     assert (s.level == copy.level).all()
-
-
-def _line(kernels, s, v, k, j):
-    line = np.empty(s.sums.shape[1])
-    kernels.input_line(s, v, k, j, line)
-    return line

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from bdnn.errors import DataError, ModelError
 from bdnn.network.activation import STEP, Activation, BoolArray, FloatArray, step, weighted_sums
 from bdnn.network.architecture import Architecture
+from bdnn.network.packed import PackedRows, row_blocks
 
 # Values of a layer that are computed at once.
 _FEWEST_ROWS = 2048  # below which preparing the weights takes longer than using them
@@ -24,6 +25,8 @@ _HAS_BIT_COUNT = int(np.__version__.split(".")[0]) >= 2
 # Rows are handled in blocks of about this many sums, which stay in cache.
 _BLOCK = 1 << 17
 
+# Rows of a table: numbers, or bits of which blocks become numbers.
+Rows = ArrayLike | PackedRows
 Words = NDArray[np.uint64]
 Classes = NDArray[np.intp]
 
@@ -121,11 +124,11 @@ class Network:
         """Values of the units of every layer, the outputs last; truth values where 0 or 1."""
         return self._forward(X)[1]
 
-    def outputs(self, X: ArrayLike) -> BoolArray:
+    def outputs(self, X: Rows) -> BoolArray:
         """0/1 values of the output units, of shape (n_samples, n_outputs)."""
         return self._last_layer(X)[1]
 
-    def scores(self, X: ArrayLike) -> FloatArray:
+    def scores(self, X: Rows) -> FloatArray:
         """What decides between classes, of shape (n_samples, n_outputs).
 
         With ties by ``score`` this is pre-activation minus threshold, which is at least 0 exactly
@@ -137,7 +140,7 @@ class Network:
             return on.astype(float)
         return sums - self.output_thresholds
 
-    def values(self, X: ArrayLike) -> FloatArray:
+    def values(self, X: Rows) -> FloatArray:
         """How far outputs are above their thresholds, of shape (n_samples, n_outputs).
 
         These are the numbers that identity outputs give: the threshold is a bias with the sign
@@ -145,14 +148,18 @@ class Network:
         """
         return self._last_layer(X)[0] - self.output_thresholds
 
-    def predict(self, X: ArrayLike) -> NDArray[np.intp]:
+    def predict(self, X: Rows) -> NDArray[np.intp]:
         """Index of the predicted class of every sample."""
         if not self.architecture.hidden or not all(
             rule.values == STEP.values for rule in self.architecture.activations
         ):
             return np.asarray(np.argmax(self.scores(X), axis=1))
-        sums = weighted_sums(self._checked(X), self.weights[0])
-        return self._tail.classes(step(sums, self.thresholds[0][:, 0]))
+        values = self._checked(X)
+        classes = np.empty(len(values), dtype=np.intp)
+        for rows in row_blocks((len(values), max(self.architecture.widths))):
+            sums = weighted_sums(values[rows], self.weights[0])
+            classes[rows] = self._tail.classes(step(sums, self.thresholds[0][:, 0]))
+        return classes
 
     @cached_property
     def _tail(self) -> _PackedTail:
@@ -164,16 +171,16 @@ class Network:
         by_output = self.architecture.ties == "first"
         return np.asarray(np.argmax(on if by_output else sums - self.output_thresholds, axis=1))
 
-    def _checked(self, X: ArrayLike) -> FloatArray:
-        values = np.asarray(X, dtype=float)
-        if values.ndim != 2 or values.shape[1] != self.architecture.n_features:
+    def _checked(self, X: Rows) -> FloatArray | PackedRows:
+        values = X if isinstance(X, PackedRows) else np.asarray(X, dtype=float)
+        if len(values.shape) != 2 or values.shape[1] != self.architecture.n_features:
             raise DataError(
                 f"the network takes rows of {self.architecture.n_features} features, got an array "
                 f"of shape {values.shape}: check the columns."
             )
         return values
 
-    def _last_layer(self, X: ArrayLike) -> tuple[FloatArray, BoolArray]:
+    def _last_layer(self, X: Rows) -> tuple[FloatArray, BoolArray]:
         """Pre-activations and 0/1 values of the outputs."""
         values = self._checked(X)
         sums = np.empty((len(values), self.architecture.n_outputs))
@@ -187,7 +194,7 @@ class Network:
         return sums, on
 
     def _forward(self, X: ArrayLike) -> tuple[list[FloatArray], list[NDArray[Any]]]:
-        values = self._checked(X)
+        values = self._checked(X)[:]
         sums: list[FloatArray] = []
         taken: list[NDArray[Any]] = []
         for k, (W, t) in enumerate(zip(self.weights, self.thresholds, strict=True)):

@@ -14,6 +14,7 @@ import numpy as np
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
+from bdnn.network.packed import PackedRows
 from bdnn.problem.bound import Bound
 from bdnn.problem.limits import WeightLimits
 from bdnn.problem.losses.base import AbstractLoss
@@ -52,6 +53,11 @@ class Problem(Generic[AnyLoss]):
     def inputs(self) -> FloatArray:
         """Distinct rows."""
         return self.samples.inputs
+
+    @property
+    def lines(self) -> FloatArray | PackedRows:
+        """Distinct rows as they are stored: packed where they are bits."""
+        return self.samples.lines
 
     def value(self, network: Network) -> Fraction:
         """Loss of a network, from its forward pass."""

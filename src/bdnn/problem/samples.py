@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdnn.network.activation import FloatArray
+from bdnn.network.packed import PackedRows, row_blocks
 from bdnn.program import IndexArray
 
 # Whole numbers: 64 bits where every sum of them fits, Python's own integers elsewhere.
@@ -28,7 +29,8 @@ class Samples:
     power and no sum of them is ever rounded.
     """
 
-    inputs: FloatArray  # (n_lines, n_features)
+    # (n_lines, n_features): packed where all inputs are 0 or 1.
+    lines: FloatArray | PackedRows
     line: IndexArray  # (n_rows,): line of every row; -1 for rows that count nothing
     weight: IntegerArray  # (n_rows,): in multiples of ``grain``
     # A power of two, in units of ``unit``; 1 where all weights are whole.
@@ -40,17 +42,20 @@ class Samples:
 
     @classmethod
     def merge(
-        cls, X: FloatArray, weight: FloatArray | None = None, *, apart: bool = False
+        cls, X: FloatArray | PackedRows, weight: FloatArray | None = None, *, apart: bool = False
     ) -> Samples:
         """Put equal rows together, unless they are to stay apart; weightless ones are left out."""
         given = np.ones(len(X)) if weight is None else np.asarray(weight, dtype=float)
         rows = np.flatnonzero(given > 0)
-        kept = np.ascontiguousarray(X[rows] + 0.0)
+        bits = X if isinstance(X, PackedRows) else PackedRows.of(X)
+        kept = bits.take(rows) if bits is not None else np.ascontiguousarray(X[rows] + 0.0)
         first, group = (np.arange(len(kept)),) * 2 if apart else equal_rows(kept)
-        return cls.of_lines(np.ascontiguousarray(kept[first]), given, group)
+        return cls.of_lines(_take(kept, first), given, group)
 
     @classmethod
-    def of_lines(cls, inputs: FloatArray, weight: FloatArray, group: IndexArray) -> Samples:
+    def of_lines(
+        cls, lines: FloatArray | PackedRows, weight: FloatArray, group: IndexArray
+    ) -> Samples:
         """Lines and weights of rows, and the line of every row that counts."""
         rows = np.flatnonzero(weight > 0)
         line = np.full(len(weight), -1, dtype=np.int64)
@@ -61,12 +66,22 @@ class Samples:
             largest = weight.max()  # of which the sum of all may be no float any more
             mean = np.log2((weight[rows] / largest).mean()) + np.log2(largest)
             unit = Fraction(2) ** int(np.round(mean))
-        return cls(inputs, line, counts, grain / unit, float(unit))
+        return cls(lines, line, counts, grain / unit, float(unit))
 
     @property
     def n_lines(self) -> int:
         """Number of distinct inputs."""
-        return len(self.inputs)
+        return len(self.lines)
+
+    @cached_property
+    def inputs(self) -> FloatArray:
+        """Distinct inputs as numbers, made of bits when they are first asked for."""
+        return self.lines[:]
+
+    @cached_property
+    def largest(self) -> float:
+        """Largest size of an input, at least 1."""
+        return 1.0 if isinstance(self.lines, PackedRows) else float(abs(self.lines).max(initial=1))
 
     @cached_property
     def rows(self) -> IndexArray:
@@ -82,7 +97,7 @@ class Samples:
         """Some of the lines, in this order; rows of others count nothing."""
         place = np.full(self.n_lines + 1, -1, dtype=np.int64)
         place[lines] = np.arange(len(lines))
-        return replace(self, inputs=self.inputs[lines], line=place[self.line])
+        return replace(self, lines=_take(self.lines, lines), line=place[self.line])
 
     def led_by(self, before: Samples) -> tuple[Samples, IndexArray]:
         """Put the lines of earlier samples first, in their order, and the further ones after.
@@ -96,7 +111,8 @@ class Samples:
         place[order] = np.arange(len(order))
         moved = place[group[before.n_lines :]]
         line = np.append(moved, -1)[self.line]
-        return replace(self, inputs=inputs[first[order]], line=line), moved
+        samples = Samples.merge(inputs[first[order]], apart=True)
+        return replace(self, lines=samples.lines, line=line), moved
 
     def sum_by(self, keys: IndexArray, values: IntegerArray, size: int) -> IntegerArray:
         """Exact sums of one value per counting row, by key."""
@@ -137,24 +153,33 @@ def to_floats(whole: IntegerArray, grain: Fraction) -> FloatArray:
     return np.array(flat, dtype=float).reshape(whole.shape)
 
 
-def fingerprints(X: FloatArray) -> NDArray[np.uint64]:
+def _take(lines: FloatArray | PackedRows, chosen: IndexArray) -> FloatArray | PackedRows:
+    """Some of the lines, as they are stored."""
+    if isinstance(lines, PackedRows):
+        return lines.take(chosen)
+    return np.ascontiguousarray(lines[chosen])
+
+
+def fingerprints(X: FloatArray | PackedRows) -> NDArray[np.uint64]:
     """A number per row that equal rows have in common, and others hardly ever."""
-    words = np.ascontiguousarray(X).view(np.uint64)
     found = np.zeros(len(X), dtype=np.uint64)
-    for j in range(X.shape[1]):
-        found ^= words[:, j]
-        found *= np.uint64(0x9E3779B97F4A7C15)
-        found ^= found >> np.uint64(29)
+    for rows in row_blocks(X.shape):
+        words, marks = np.ascontiguousarray(X[rows]).view(np.uint64), found[rows]
+        for j in range(X.shape[1]):
+            marks ^= words[:, j]
+            marks *= np.uint64(0x9E3779B97F4A7C15)
+            marks ^= marks >> np.uint64(29)
     return found
 
 
-def equal_rows(X: FloatArray) -> tuple[IndexArray, IndexArray]:
+def equal_rows(X: FloatArray | PackedRows) -> tuple[IndexArray, IndexArray]:
     """Find the first of every set of equal rows, and the set of every row.
 
     Sorting 64-bit fingerprints is many times faster than sorting rows, and gives an order that
     does not depend on the order of the samples; an accidental clash falls back to the rows.
     """
     _, first, group = np.unique(fingerprints(X), return_index=True, return_inverse=True)
-    if not (X[first[group]] == X).all():
-        _, first, group = np.unique(X, axis=0, return_index=True, return_inverse=True)
+    stored = X.packed if isinstance(X, PackedRows) else X
+    if not (stored[first[group]] == stored).all():
+        _, first, group = np.unique(X[:], axis=0, return_index=True, return_inverse=True)
     return first, group.reshape(-1)

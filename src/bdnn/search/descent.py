@@ -198,7 +198,7 @@ def _descend_on_part(
     board: _Board,
 ) -> Network:
     """Descend on some of many inputs first: far cheaper sweeps, and most of the way down."""
-    rows = rng.choice(len(problem.inputs), size=_PART, replace=False)
+    rows = rng.choice(problem.samples.n_lines, size=_PART, replace=False)
     part = problem.with_terms(()).subset(rows)
     slot = board.slot.part(_PART_SHARE)
     walk = Walk(SearchState(part, network), rng, slot)
@@ -220,7 +220,7 @@ def _restart(
         return None
     rng = np.random.default_rng(seed)
     network = make_start(problem, start, rng, slot=board.slot.part(most=board.start_seconds))
-    if len(problem.inputs) > LARGE and not isinstance(start, Network):
+    if problem.samples.n_lines > LARGE and not isinstance(start, Network):
         network = _descend_on_part(problem, network, rng, board)
     state = SearchState(problem, network)
     state.keep_terms(rng)

@@ -171,7 +171,7 @@ class OutputCharges:
             self.lower, self.upper = self.lower - constant, self.upper - constant
         self._charges = np.zeros((2, len(self.lower)))
         terms = np.maximum(np.diff(self.A.indptr), 1)
-        self._step = np.maximum(_CHARGE, _AGAINST_ALL * len(problem.inputs) / terms)
+        self._step = np.maximum(_CHARGE, _AGAINST_ALL * problem.samples.n_lines / terms)
 
     def follow(self, outputs: LevelArray) -> bool:
         """Charge for what outputs of shape (outputs, lines) break; tell whether that is any."""

@@ -15,6 +15,7 @@ import numpy as np
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
+from bdnn.network.packed import PackedRows
 from bdnn.problem.limits import UNLIMITED
 from bdnn.problem.losses.distance import DistanceLoss
 from bdnn.problem.problem import Problem
@@ -23,6 +24,7 @@ from bdnn.search.kernels.arrays import (
     PER_LAYER,
     THRESHOLD_CODES,
     Arrays,
+    ByteArray,
     IntArray,
     Levels,
     MoveLimits,
@@ -58,7 +60,8 @@ class SearchState:
         weight_at = np.concatenate(([0], np.cumsum(widths[1:] * widths[:-1])))
         values = [kind.values if kind.integer else np.zeros(0) for kind in shape.weights]
         rules = [shape.activation_of(k) for k in range(shape.n_layers)]
-        m = len(problem.inputs)
+        m = problem.samples.n_lines
+        inputs, bits = _stored(problem.lines)
         on = off = mass = np.zeros((outputs, m))
         if not is_number:
             scale, loss = 2.0 if self.paired else 1.0, problem.loss
@@ -67,7 +70,8 @@ class SearchState:
             mass = np.ascontiguousarray(loss.label_weight.T)
         # What compiled moves work on.
         self.arrays = Arrays(
-            inputs=np.ascontiguousarray(problem.inputs.T, dtype=float),
+            inputs=inputs,
+            bits=bits,
             widths=widths,
             weights=np.zeros(weight_at[-1]),
             weight_at=weight_at,
@@ -114,7 +118,7 @@ class SearchState:
         """Replace the network; of paired outputs the better one is kept, so no loss is added."""
         weights, thresholds = list(network.weights), list(network.thresholds)
         if self.paired:
-            on = network.outputs(self.problem.inputs)
+            on = network.outputs(self.problem.lines)
             costs = np.where(on, self.problem.loss.cost_on, self.problem.loss.cost_off).sum(axis=0)
             if costs[0] < costs[1]:
                 weights[-1] = -weights[-1][:1]
@@ -136,7 +140,7 @@ class SearchState:
         """Inputs of layer ``k``, one line each."""
         s = self.arrays
         if k == 0:
-            return s.inputs
+            return self.problem.inputs.T
         values = np.array(self.problem.architecture.activation_of(k - 1).values, dtype=float)
         return np.asarray(values[s.level[s.unit_at[k - 1] : s.unit_at[k]]])
 
@@ -273,6 +277,13 @@ class SearchState:
         return Network(self.problem.architecture, tuple(weights), tuple(thresholds))
 
 
+def _stored(lines: FloatArray | PackedRows) -> tuple[FloatArray, ByteArray]:
+    """Inputs as numbers, one line each, or as packed bits, one line per sample."""
+    if isinstance(lines, PackedRows):
+        return np.zeros((lines.n_columns, 0)), lines.packed
+    return np.ascontiguousarray(lines.T, dtype=float), np.zeros((len(lines), 0), dtype=np.uint8)
+
+
 def _targets(problem: Problem[Any]) -> Targets:
     """Targets in the order of the lines, none for classes."""
     if problem.architecture.output == "step":
@@ -281,7 +292,7 @@ def _targets(problem: Problem[Any]) -> Targets:
     loss: DistanceLoss = problem.loss
     order = np.argsort(loss.group, kind="stable")
     return Targets(
-        first=np.searchsorted(loss.group[order], np.arange(len(problem.inputs) + 1)),
+        first=np.searchsorted(loss.group[order], np.arange(problem.samples.n_lines + 1)),
         values=np.ascontiguousarray(loss.targets[order].T),
         weight=loss.weight[order].astype(float),
         price=np.array(loss.price, dtype=float),

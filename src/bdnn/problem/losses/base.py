@@ -250,7 +250,7 @@ def idle_layers(
 
 def constant_classifier(
     architecture: Architecture,
-    inputs: FloatArray,
+    inputs: FloatArray,  # of which the largest matters
     cost: FloatArray,
     limits: WeightLimits | None = None,
 ) -> Network:

@@ -16,6 +16,7 @@ from bdnn.blocks.layers import Needs
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
+from bdnn.network.packed import PackedRows
 from bdnn.problem.bound import Bound
 from bdnn.problem.limits import WeightLimits
 from bdnn.problem.losses.base import AbstractLoss, LossBlock, OutputLayer, constant_classifier
@@ -91,7 +92,7 @@ class OutputLoss(AbstractLoss):
         return math.gcd(*difference.tolist()) * self.grain if difference.size else Fraction(0)
 
     def value(self, network: Network, samples: Samples) -> Fraction:
-        return self.of_outputs(network.outputs(samples.inputs))
+        return self.of_outputs(network.outputs(samples.lines))
 
     def of_outputs(self, on: BoolArray) -> Fraction:
         """Loss of given 0/1 outputs, one line per input."""
@@ -100,7 +101,7 @@ class OutputLoss(AbstractLoss):
     def mistakes(self, network: Network, samples: Samples) -> FloatArray:
         """Weight on every line that the network puts into a wrong class."""
         # An output that is on costs what is not of its class; so 0 mistakes give exactly 0.
-        predicted = network.predict(samples.inputs)
+        predicted = network.predict(samples.lines)
         return np.asarray(self.cost_on[np.arange(len(predicted)), predicted])
 
     def error(self, network: Network, samples: Samples) -> float:
@@ -131,10 +132,11 @@ class OutputLoss(AbstractLoss):
     ) -> Iterator[Network]:
         """Make the cheapest answer first, then each class alone."""
         cost = to_floats((self.counts_on - self.counts).sum(axis=0), self.grain)
-        yield constant_classifier(architecture, samples.inputs, cost, limits)
+        extreme = np.full((1, 1), samples.largest)
+        yield constant_classifier(architecture, extreme, cost, limits)
         for output in range(architecture.n_outputs):
             alone = np.where(np.arange(architecture.n_outputs) == output, -1.0, 1.0)
-            yield constant_classifier(architecture, samples.inputs, alone, limits)
+            yield constant_classifier(architecture, extreme, alone, limits)
 
     def merged(self, groups: IndexArray) -> OutputLoss:
         """The loss of outputs that the lines of a group have in common, one line per group."""
@@ -237,7 +239,7 @@ class OutputBlock(LossBlock):
 
 def classification(
     architecture: Architecture,
-    X: FloatArray,
+    X: FloatArray | PackedRows,
     labels: NDArray[np.integer],
     sample_weight: FloatArray | None = None,
     *,

@@ -11,6 +11,7 @@ from bdnn.network.activation import BoolArray, FloatArray
 
 IntArray = NDArray[np.int64]
 LevelArray = NDArray[np.uint8]
+ByteArray = NDArray[np.uint8]
 
 # Codes of the threshold kinds: compiled code compares integers faster than strings.
 PER_UNIT, PER_LAYER, NO_THRESHOLD = 0, 1, 2
@@ -34,7 +35,9 @@ class Arrays(NamedTuple):
     owns the lines ``unit_at[k]:unit_at[k + 1]`` and the weights ``weight_at[k]:weight_at[k + 1]``.
     """
 
-    inputs: FloatArray  # (n_features, n_inputs)
+    inputs: FloatArray  # (n_features, n_inputs), without columns where inputs are bits
+    # (n_inputs, bytes): inputs that are 0 or 1, see :mod:`bdnn.network.packed`; otherwise no bytes.
+    bits: ByteArray
     widths: IntArray  # array of the number of features, hidden units per layer, and outputs
     weights: FloatArray
     weight_at: IntArray
@@ -74,6 +77,16 @@ class Levels(NamedTuple):
     # (layers, most levels): distances of the thresholds from a unit's shift, where they are fixed.
     offsets: FloatArray
     fixed: BoolArray  # boolean array, one entry per layer: whether distances are fixed
+
+
+class Lines(NamedTuple):
+    """Inputs of a unit where it matters: one line per weight, as numbers or as one of two."""
+
+    values: FloatArray  # (n, p), without columns where there are codes
+    # (n, p): 1 where an input is ``high``, 0 where it is ``low``; without columns for other inputs.
+    codes: LevelArray
+    low: float
+    high: float
 
 
 class MoveLimits(NamedTuple):

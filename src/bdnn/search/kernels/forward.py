@@ -16,6 +16,7 @@ import numpy as np
 from bdnn.compiled import compiled, part
 from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.arrays import Arrays, LevelArray, Levels, Targets
+from bdnn.search.kernels.bits import sum_bits
 
 
 @part
@@ -108,23 +109,6 @@ def _value(v: Levels | None, pair: FloatArray, k: int, level: int) -> float:
 
 
 @part
-def input_line(s: Arrays, v: Levels | None, k: int, j: int, target: FloatArray) -> None:
-    """Write input ``j`` of layer ``k`` for all samples."""
-    if k == 0:
-        for i in range(len(target)):
-            target[i] = s.inputs[j, i]
-        return
-    r = s.unit_at[k - 1] + j
-    if v is None:
-        low, high = s.pair[k - 1, 0], s.pair[k - 1, 1]
-        for i in range(len(target)):
-            target[i] = high if s.level[r, i] else low
-    else:
-        for i in range(len(target)):
-            target[i] = v.sets[k - 1, s.level[r, i]]
-
-
-@part
 def switch(v: Levels | None, thresholds: FloatArray, sums: FloatArray, level: LevelArray) -> None:
     """Bring the levels of a unit in line with its thresholds and sums."""
     for i in range(len(sums)):
@@ -168,6 +152,9 @@ def _sum_unit(s: Arrays, v: Levels | None, k: int, unit: int) -> None:
     """Form the sums of a unit of layer ``k`` anew, in feature order."""
     m, n = s.sums.shape[1], s.widths[k]
     at = s.weight_at[k] + (unit - s.unit_at[k]) * n
+    if k == 0 and s.bits.shape[1] > 0:
+        sum_bits(s.bits, s.weights[at : at + n], s.sums[unit])
+        return
     for i in range(m):
         s.sums[unit, i] = 0.0
     for j in range(n):
@@ -287,41 +274,3 @@ def follow(s: Arrays, v: Levels | None, k: int, unit: int) -> float:
     """Do the same for a unit that Python changed."""
     cost: float = commit(s, v, k, unit)
     return cost
-
-
-@part
-def unit_task(s: Arrays, v: Levels | None, k: int, unit: int) -> tuple[FloatArray, FloatArray]:
-    """Collect the inputs on which a unit of layer ``k`` matters, and what they gain.
-
-    Also returns ``H``, inputs of the unit.
-    """
-    every = unit_gains(s, v, k, unit)
-    count, m = every.shape
-    active = np.empty(m, dtype=np.int64)
-    p = 0
-    for i in range(m):
-        for level in range(count):
-            if every[level, i] != 0.0:
-                active[p] = i
-                p += 1
-                break
-    n = s.widths[k]
-    H = np.empty((n, p))
-    gains = np.empty((count, p))
-    for level in range(count):
-        for q in range(p):
-            gains[level, q] = every[level, active[q]]
-    for j in range(n):
-        if k == 0:
-            for q in range(p):
-                H[j, q] = s.inputs[j, active[q]]
-            continue
-        r = s.unit_at[k - 1] + j
-        if v is None:
-            low, high = s.pair[k - 1, 0], s.pair[k - 1, 1]
-            for q in range(p):
-                H[j, q] = high if s.level[r, active[q]] else low
-        else:
-            for q in range(p):
-                H[j, q] = v.sets[k - 1, s.level[r, active[q]]]
-    return H, gains

@@ -99,7 +99,8 @@ def sorted_order(keys: FloatArray, n: int) -> IntArray:
 
 
 @part
-def _sorted_best(
+def widest_best(
+    order: IntArray,  # in which breakpoints ascend
     breaks: FloatArray,
     jumps: FloatArray,
     n: int,
@@ -109,7 +110,6 @@ def _sorted_best(
     end: float,
 ) -> tuple[float, float, float]:
     """Middle, value and width of the widest best interval between breakpoints in [low, high]."""
-    order = sorted_order(breaks, n)
     value = base
     p = 0
     while p < n and breaks[order[p]] <= low:
@@ -166,7 +166,7 @@ def best_interval(
     """
     if n >= _MANY:
         breaks, jumps, n, base = _thinned(breaks, jumps, n, base, low, high)
-    return _sorted_best(breaks, jumps, n, base, low, high, end)
+    return widest_best(sorted_order(breaks, n), breaks, jumps, n, base, low, high, end)
 
 
 @part

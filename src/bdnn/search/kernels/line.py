@@ -21,7 +21,7 @@ from bdnn.search.kernels.intervals import best_interval, sorted_order
 # An interval that no breakpoint bounds has no natural width; weights are of size one.
 _END_WIDTH = 1.0
 # The end intervals of a threshold make a constant unit: they must win by merit, not by width.
-_NO_WIDTH = 1e-9
+NO_WIDTH = 1e-9
 # No step is longer, whatever the inputs are: with inputs of up to as much, sums stay finite.
 _FARTHEST = 1e100
 # Relative difference of sums or merits that is rounding, and the distance of one of several
@@ -81,7 +81,7 @@ def threshold_search(
     for i in range(n):
         jumps[i] = -gains[i]
         total += gains[i]
-    return best_interval(sums, jumps, n, total, low, high, _NO_WIDTH)
+    return best_interval(sums, jumps, n, total, low, high, NO_WIDTH)
 
 
 @part
@@ -123,20 +123,6 @@ def value_search(
         total += jumps[v]
         merits[v] = total
     return merits
-
-
-@part
-def combine(H: FloatArray, w: FloatArray, offset: float) -> FloatArray:
-    """Weighted sum of the lines of ``H``, minus an offset."""
-    n, m = H.shape
-    sums = np.empty(m)
-    for i in range(m):
-        sums[i] = -offset
-    for j in range(n):
-        if w[j] != 0.0:
-            for i in range(m):
-                sums[i] += w[j] * H[j, i]
-    return sums
 
 
 @part

@@ -13,8 +13,9 @@ import numpy as np
 from bdnn.compiled import compiled, part
 from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.arrays import PER_UNIT, Arrays, IntArray, Levels, MoveLimits
-from bdnn.search.kernels.forward import commit, input_line, output_costs, switch, unit_task
-from bdnn.search.kernels.line import combine, level_merit
+from bdnn.search.kernels.forward import commit, output_costs, switch
+from bdnn.search.kernels.line import level_merit
+from bdnn.search.kernels.lines import add_line, combine, input_lines, unit_task
 from bdnn.search.moves.improve import shuffled
 from bdnn.search.moves.unit import (
     add_scaled,
@@ -120,7 +121,7 @@ def anneal(
                 value = proposal(values, old, low, high, 0.0, rng)
                 if old == 0.0 and value != 0.0 and spare <= 0:
                     continue
-                add_scaled(trial, value - old, H[j])
+                add_line(trial, value - old, H, j)
             elif is_free:
                 jump = 2.0 * REACH * (2.0 * rng.random() - 1.0)
                 if not _move(v, k, moved, j - n, jump):
@@ -154,7 +155,7 @@ def _anneal_outputs(
     shift = np.zeros((outputs, m))
     values = s.values[s.value_at[top] : s.value_at[top + 1]]
     trial = np.empty(m)
-    below = np.empty(m)
+    every = np.arange(m)
     total: float = total_of(s.cost)
     for item in shuffled(outputs * (n + 1), rng):
         o, j = item // (n + 1), item % (n + 1)
@@ -179,9 +180,8 @@ def _anneal_outputs(
                     continue
             if jump == 0.0:
                 continue
-            input_line(s, v, top, j, below)
             fill(shift[o], 0.0)
-            add_scaled(shift[o], jump, below)
+            add_line(shift[o], jump, input_lines(s, v, top, every, j, 1), 0)
         output_costs(s, shift, trial)
         cost = total_of(trial)
         if accepts(cost - total, temperature, rng):

@@ -13,8 +13,10 @@ import numpy as np
 
 from bdnn.compiled import part
 from bdnn.network.activation import FloatArray
-from bdnn.search.kernels.arrays import PER_UNIT, IntArray, Levels
-from bdnn.search.kernels.line import combine, level_merit, line_search, value_search
+from bdnn.search.kernels.arrays import PER_UNIT, IntArray, Levels, Lines
+from bdnn.search.kernels.counting import Counts, counted_threshold, counts_for, tally, widen
+from bdnn.search.kernels.line import level_merit, line_search, value_search
+from bdnn.search.kernels.lines import add_line, combine, line_of
 from bdnn.search.moves.unit import (
     add_scaled,
     assign,
@@ -26,6 +28,7 @@ from bdnn.search.moves.unit import (
     put,
     shift_by,
     stacked,
+    total_of,
 )
 
 _TOLERANCE = 1e-9
@@ -50,7 +53,7 @@ def improve_lines(
     v: Levels | None,
     k: int,
     kind: int,
-    H: FloatArray,
+    H: Lines,
     w: FloatArray,
     thresholds: FloatArray,
     gains: FloatArray,
@@ -68,7 +71,7 @@ def improve_lines(
     say that the scale is free, and the largest weight becomes 1. Where ``keeps_zeros``, weights
     that are 0 stay so.
     """
-    n = len(H)
+    n = len(w)
     scalable = False
     for j in range(n):
         scalable = scalable or high[j] - low[j] == np.inf
@@ -92,7 +95,7 @@ def improve_lines(
                     most = min(most, max(0.0, one, two))
             if j >= n and kind == PER_UNIT:
                 offset = 2.0 * rng.random() - 1.0
-            values = H[j] if j < n else combine(H, direction, offset)
+            values = line_of(H, j) if j < n else combine(H, direction, offset)
             if v is None:
                 step, value, _width = line_search(
                     sums, values, gains[0], thresholds[0], least, most
@@ -152,11 +155,36 @@ def _merits_of_values(
 
 
 @part
+def _merit_after(
+    v: Levels | None,
+    k: int,
+    kind: int,
+    H: Lines,
+    j: int,
+    change: float,  # of weight ``j``
+    sums: FloatArray,
+    shifted: FloatArray,  # to be written over
+    gains: FloatArray,
+    thresholds: FloatArray,
+    counts: Counts,  # of input ``j``, if any
+    total: float,  # of the gains
+    found: FloatArray,
+) -> float:
+    """Write the best thresholds after a change of a weight; return their merit."""
+    if counts.end > 0:
+        found[0], merit, _width = counted_threshold(counts, H, change, total)
+        return merit
+    assign(shifted, sums)
+    add_line(shifted, change, H, j)
+    return best_thresholds(v, k, kind, shifted, gains, thresholds, found)
+
+
+@part
 def improve_values(
     v: Levels | None,
     k: int,
     kind: int,
-    H: FloatArray,
+    H: Lines,
     w: FloatArray,
     thresholds: FloatArray,
     gains: FloatArray,
@@ -174,7 +202,7 @@ def improve_values(
     every value; in ``extra`` moves per pass another, random weight takes a random value first.
     Ties are broken at random, which is how the search walks along plateaus.
     """
-    n, is_limited = len(H), room < len(H)
+    n, is_limited = len(w), room < len(w)
     sums = combine(H, w, 0.0)
     shifted = np.empty(len(sums))
     buffer = np.empty((3, len(gains)))
@@ -185,8 +213,14 @@ def improve_values(
     # Best thresholds of the present weights and their merit: what keeping a weight comes to.
     put(v, kept, thresholds)
     kept_merit = merit
+    counts = counts_for(v, H, sums, w, low, high, values if joint else values[:0])
+    total = total_of(gains[0])
     if joint:
-        kept_merit = best_thresholds(v, k, kind, sums, gains, thresholds, kept)
+        if counts.end > 0:
+            tally(counts, H, 0, sums, gains[0])
+        kept_merit = _merit_after(
+            v, k, kind, H, 0, 0.0, sums, shifted, gains, thresholds, counts, total, kept
+        )
     used = nonzeros(w, 0, n)
     for _ in range(passes):
         before = merit
@@ -207,9 +241,13 @@ def improve_values(
             if low[j] == high[j] or low[other] == high[other] or (is_limited and rest > room):
                 continue
             jump = aside - w[other]
-            add_scaled(sums, jump, H[other])
+            add_line(sums, jump, H, other)
+            widen(counts, jump, H)
             if not joint:
-                merits = _merits_of_values(v, sums, H[j], gains, thresholds, w[j], values)
+                line = line_of(H, j)
+                merits = _merits_of_values(v, sums, line, gains, thresholds, w[j], values)
+            elif counts.end > 0:
+                tally(counts, H, j, sums, gains[0])
             best, best_value, ties = -np.inf, w[j], 0.0
             put(v, chosen, thresholds)
             for place in range(len(values)):
@@ -222,9 +260,22 @@ def improve_values(
                     reached = kept_merit
                     put(v, found, kept)
                 else:
-                    assign(shifted, sums)
-                    add_scaled(shifted, value - w[j], H[j])
-                    reached = best_thresholds(v, k, kind, shifted, gains, thresholds, found)
+                    change = value - w[j]
+                    reached = _merit_after(
+                        v,
+                        k,
+                        kind,
+                        H,
+                        j,
+                        change,
+                        sums,
+                        shifted,
+                        gains,
+                        thresholds,
+                        counts,
+                        total,
+                        found,
+                    )
                 if reached > best + _TOLERANCE:
                     best, ties = reached, 0.0
                 if reached > best - _TOLERANCE:
@@ -235,14 +286,16 @@ def improve_values(
                             put(v, chosen, found)
             if best >= merit - _TOLERANCE:
                 w[other] = aside
-                add_scaled(sums, best_value - w[j], H[j])
+                add_line(sums, best_value - w[j], H, j)
+                widen(counts, best_value - w[j], H)
                 w[j] = best_value
                 used = rest + (1 if best_value != 0.0 else 0)
                 put(v, thresholds, chosen)
                 put(v, kept, chosen)
                 merit = kept_merit = best
             else:
-                add_scaled(sums, -jump, H[other])
+                add_line(sums, -jump, H, other)
+                widen(counts, -jump, H)
         if kind == PER_UNIT and not joint:
             reached = best_thresholds(v, k, kind, sums, gains, thresholds, found)
             if reached >= merit - _TOLERANCE:

@@ -12,7 +12,8 @@ import numpy as np
 
 from bdnn.compiled import compiled
 from bdnn.search.kernels.arrays import PER_UNIT, Arrays, IntArray, Levels, MoveLimits
-from bdnn.search.kernels.forward import commit, refresh, switch, unit_task
+from bdnn.search.kernels.forward import commit, refresh, switch
+from bdnn.search.kernels.lines import unit_task
 from bdnn.search.moves.improve import improve_lines, improve_values
 from bdnn.search.moves.unit import (
     assign,

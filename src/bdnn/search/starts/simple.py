@@ -62,7 +62,7 @@ def random_start(problem: Problem[OutputLoss], rng: np.random.Generator) -> Netw
         W, t = _random_weights((units, fan_in), kind, rng), np.zeros(units)
         if shape.thresholds == "neuron":
             pairs = np.array(_opposite_pairs(problem, units, rng))
-            values = problem.inputs[pairs.reshape(-1)]
+            values = problem.lines[pairs.reshape(-1)]
             for earlier, limits in zip(weights, thresholds, strict=True):
                 values = (weighted_sums(values, earlier) >= limits).astype(float)
             one, two = weighted_sums(values, W).reshape(2, units, units)

@@ -1,0 +1,63 @@
+"""Rows of inputs that are 0 or 1, eight to a byte: a 64th of what they take as numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bdnn.network.activation import FloatArray
+
+# Entries that are numbers at the same time.
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class PackedRows:
+    """Rows of bits. A part of them, by ``rows[part]``, is an array of numbers.
+
+    Parameters
+    ----------
+    packed : array of shape (n_rows, bytes)
+        Input ``j`` is bit ``j % 8`` of byte ``j // 8``; bits beyond the last input are 0.
+    n_columns : int
+    """
+
+    packed: NDArray[np.uint8]
+    n_columns: int
+
+    @classmethod
+    def of(cls, X: NDArray[Any]) -> PackedRows | None:
+        """Pack an array of any type, None where it holds another number than 0 and 1."""
+        packed = np.empty((len(X), -(-X.shape[1] // 8)), dtype=np.uint8)
+        for rows in row_blocks(X.shape):
+            block = X[rows]
+            is_on = block == 1
+            if not (is_on | (block == 0)).all():
+                return None
+            packed[rows] = np.packbits(is_on, axis=1, bitorder="little")
+        return cls(packed, X.shape[1])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Numbers of rows and columns."""
+        return len(self.packed), self.n_columns
+
+    def __len__(self) -> int:
+        return len(self.packed)
+
+    def __getitem__(self, rows: slice | NDArray[np.integer]) -> FloatArray:
+        count, part = self.n_columns, self.packed[rows]
+        return np.unpackbits(part, axis=1, count=count, bitorder="little").astype(float)
+
+    def take(self, rows: NDArray[np.integer]) -> PackedRows:
+        """Some of the rows, packed."""
+        return PackedRows(self.packed[rows], self.n_columns)
+
+
+def row_blocks(shape: tuple[int, ...]) -> list[slice]:
+    """Parts of the rows of an array that are small as numbers."""
+    size = max(1, _BLOCK // max(1, shape[1]))
+    return [slice(first, first + size) for first in range(0, shape[0], size)]
