@@ -293,7 +293,7 @@ class BDNNEstimator(FittedModel):
 def _warn_if_stopped(result: TrainingResult) -> None:
     """Warn of a run that a limit ended, where the user called ``fit``: four calls up."""
     if result.status in _LIMITS:
-        remedy = "run longer" if result.status != "interrupted" else "let it finish"
+        remedy = {"interrupted": "let it finish"}.get(result.status, "give more time (limits)")
         if result.bound == 0 < result.minimised:
             remedy = (
                 f"a bound of 0 rules nothing out; take a narrower network (hidden), or {remedy},"

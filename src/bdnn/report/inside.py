@@ -48,11 +48,14 @@ def scorecard(subject: Subject) -> Html | None:
     limit = float(network.output_thresholds[1] - network.output_thresholds[0]) - offset
     label = str(model.classes[1])
     lines = sorted(([term.text, f"{v:+g}"] for term, _, v in used), key=lambda line: line[0])
+    is_whole = bool(sums) and all(value == math.floor(value) for value in sums)
+    reached = f"above {limit:g} points"
+    if is_whole:  # a total of the limit itself is of the first class
+        reached = f"from {math.floor(limit) + 1} points on"
     parts = [
-        tag("p", f"Add the points of what is true. Class {label} above {limit:g} points."),
+        tag("p", f"Add the points of what is true. Class {label} {reached}."),
         table(["if", "points"], lines),
     ]
-    is_whole = bool(sums) and all(value == math.floor(value) for value in sums)
     if model.calibration is None or not is_whole:
         return joined(parts)
     totals = np.array(sorted(_reachable([int(value) for value in sums])), dtype=float)
