@@ -224,7 +224,10 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         Explanation
             See :class:`bdnn.evaluation.explanation.Explanation`; printed it is a text.
         """
-        single: Any = [row] if np.ndim(row) == 1 else row
+        single: Any = row
+        if np.ndim(row) == 1:  # a line of a table of pandas keeps its names
+            is_named = hasattr(row, "to_frame")
+            single = row.to_frame().T.infer_objects() if is_named else [row]  # type: ignore[union-attr]
         codes = self._values(single)
         if len(codes) != 1:
             raise DataError(f"explain takes one row, got {len(codes)}: give one of them.")
