@@ -177,7 +177,7 @@ class BDNNEstimator(FittedModel):
         check_is_fitted(self, "model_")
         samples, architecture = self._recalled()
         task = self._task(samples, architecture, self.encoder_, self._budget(), self.model_.targets)
-        write_program(NetworkModel.build(task.problem).program, path)
+        write_program(NetworkModel.build(task.problem).program, Path(path))
         return Path(path)
 
     @classmethod

@@ -75,7 +75,7 @@ def draw_network(model: Model, title: str) -> Html:
 
 
 def _boxes(widths: Sequence[int], weights: Sequence[np.ndarray], title: str) -> Html:
-    step = _STEP
+    step = 0.75 * _STEP
     parts = [_opening(step * len(widths), 90, title)]
     for layer, width in enumerate(widths):
         middle, what = step * (layer + 0.5), "units"

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from bdnn.encoding.columns import number_text
 from bdnn.errors import BDNNError
 from bdnn.export.c import export_c
 from bdnn.export.literals import input_terms
@@ -97,7 +98,7 @@ def columns(subject: Subject) -> Html:
     encoder, lines = subject.model.encoder, []
     bits: dict[int, list[str]] = {}
     for bit in encoder.bits:
-        words = "missing" if bit.kind == "missing" else str(bit.value)
+        words = "missing" if bit.kind == "missing" else _written(bit.value)
         bits.setdefault(bit.column, []).append(words)
     scaled = {number.column for number in encoder.numbers}
     for j, column in enumerate(encoder.columns[:_MOST_COLUMNS]):
@@ -111,6 +112,10 @@ def columns(subject: Subject) -> Html:
     if len(encoder.columns) > _MOST_COLUMNS:
         parts.append(tag("p", f"And {len(encoder.columns) - _MOST_COLUMNS} more columns."))
     return joined(parts)
+
+
+def _written(value: object) -> str:
+    return number_text(value) if isinstance(value, float) else str(value)
 
 
 def size(subject: Subject) -> Html:
