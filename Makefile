@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 
-.PHONY: demo test test-all check docs notebooks hooks bench fuzz check-c check-report check-resume reproduction clean
+.PHONY: demo test test-all check docs notebooks hooks bench trials fuzz check-c check-report check-resume reproduction clean
 
 demo: $(VENV)/.installed
 	$(BIN)/bdnn train breast-cancer --seconds 10 --out demo-model.json
@@ -41,6 +41,10 @@ hooks: $(VENV)/.checked
 # Ratios measured side by side, minutes each; benchmarks/README.md says what they print.
 bench: $(VENV)/.tested
 	set -e; for file in $(filter-out benchmarks/compare_revisions.py,$(wildcard benchmarks/*.py)); do echo "== $$file"; $(BIN)/python $$file; done
+
+# Twelve CSV files as people have them, from the file to verified C, as a new user would go.
+trials: $(VENV)/.tested
+	$(BIN)/python benchmarks/trials.py
 
 # C and ONNX against Python on 200 random networks; takes clang and onnxruntime where they are.
 check-c: $(VENV)/.tested

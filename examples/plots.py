@@ -16,7 +16,7 @@ model.fit(iris.X, iris.y, feature_names=iris.feature_names)
 plot_progress(model).figure.savefig(folder / "progress.png", dpi=120)
 regions = plot_decision_regions(model, iris.X, iris.y, features=(2, 3))
 regions.figure.savefig(folder / "regions.png", dpi=120)
-plot_weights(model).savefig(folder / "matrix.png", dpi=120)
+plot_weights(model)[0].figure.savefig(folder / "matrix.png", dpi=120)
 
 # Eight by eight pixels: one image per unit shows what it looks for.
 digits = bdnn.datasets.load("digits")
@@ -25,7 +25,7 @@ model = bdnn.BDNNClassifier(
     hidden=(12,), method="descent", limits=bdnn.Limits(seconds=10), random_state=0
 )
 model.fit(digits.X[rows], digits.y[rows])
-plot_weights(model, shape=(8, 8)).savefig(folder / "digits.png", dpi=120)
+plot_weights(model, shape=(8, 8))[0].figure.savefig(folder / "digits.png", dpi=120)
 
 print(f"status {model.result_.status}, pictures in {folder}:")
 print(*sorted(path.name for path in folder.iterdir()), sep="\n")

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bdnn import datasets
+    from bdnn import constraints, datasets, plotting
     from bdnn.encoding import Inputs
     from bdnn.errors import BDNNError
     from bdnn.estimators import (
@@ -36,12 +36,15 @@ __all__ = [
     "Network",
     "Robust",
     "__version__",
+    "constraints",
     "datasets",
     "load",
+    "plotting",
     "size_curve",
     "smallest_network",
 ]
 
+_PARTS = ("constraints", "datasets", "plotting")
 # Loaded when first used: scikit-learn alone takes longer to import than a small network to train.
 _HOME = {
     "Activation": "bdnn.network.activation",
@@ -60,8 +63,8 @@ _HOME = {
 
 
 def __getattr__(name: str) -> Any:
-    if name == "datasets":
-        return import_module("bdnn.datasets")
+    if name in _PARTS:
+        return import_module(f"bdnn.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'bdnn' has no attribute {name!r}")
     return getattr(import_module(_HOME[name]), name)

@@ -15,6 +15,15 @@ def is_notebook() -> bool:
     return hasattr(shell, "kernel")
 
 
+class Words(str):
+    """A text that is shown as it is read, line by line."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
 @dataclass(frozen=True)
 class Bar:
     """A bar with a line of text: HTML where that is shown, else the text."""

@@ -95,3 +95,9 @@ def test_regression(tmp_path, drawn):
 def test_numbers_that_are_no_classes_name_the_way_out(tmp_path, drawn):
     drawn["kind"] = drawn["a"]
     assert_refused(run("train", table(tmp_path, drawn), *FAST), "--regression")
+
+
+def test_a_column_that_the_network_does_not_look_at_is_no_leak(tmp_path, drawn):
+    drawn = {"row": np.arange(len(drawn["a"])), **drawn}
+    told = run_json("train", table(tmp_path, drawn), *FAST, "--forbid", "row")
+    assert not [text for text in told["assessment"]["warnings"] if "'row'" in text]

@@ -38,9 +38,17 @@ def test_notes():
     samples = Samples.from_table(table("a,c,y\n1,x,0\n,z,1\n3,x,1\n"))
     assert samples.notes == (
         "column 'c' is text: 'x', 'z'",
-        "column 'a' has no value in 1 rows",
+        "column 'a' has no value in 1 row",
     )
     np.testing.assert_array_equal(samples.X, [[1, 0], [np.nan, 1], [3, 0]])
+
+
+def test_many_columns_are_noted_in_one_line():
+    samples = Samples.from_table(table("a,b,c,d,y\n1,,x,u,0\n,2,z,u,1\n,4,x,v,1\n"))
+    assert samples.notes == (
+        "2 columns are text (values): 'c' (2), 'd' (2)",
+        "2 columns have gaps (rows): 'a' (2), 'b' (1)",
+    )
 
 
 def test_columns_to_drop():

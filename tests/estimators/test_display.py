@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import bdnn
+from bdnn.export.rules import to_rules
 from bdnn.plotting import plot_weights
 
 X = np.arange(24.0).reshape(12, 2)
@@ -64,3 +65,22 @@ def test_pictures_of_a_notebook_are_shown(monkeypatch):
     plot_weights(model)
     assert len(pyplot.get_fignums()) == 1
     pyplot.close("all")
+
+
+def test_reprs_are_short():
+    model = make().fit(X, Y)
+    parts = [model.result_, model.network_, model.encoder_, model.model_, model.to_c()]
+    for part in [*parts, model.attack(X, radius=0.1), model.certify(X)]:
+        assert repr(part).startswith(f"<{type(part).__name__}: ")
+        assert len(repr(part)) < 200
+    assert repr(model.explain(X[0])) == str(model.explain(X[0]))
+    assert repr(model.rules()) == str(model.rules())  # no '\\n' of a text in quotes
+    assert model.rules() == to_rules(model.model_)
+
+
+def test_a_line_of_a_table_is_explained_by_its_names():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(X, columns=[f"column {j}" for j in range(X.shape[1])])
+    table["text"] = ["a", "b"] * (len(X) // 2) + ["a"] * (len(X) % 2)
+    model = make().fit(table, Y)
+    assert str(model.explain(table.iloc[0])) == str(model.explain(table.iloc[[0]]))

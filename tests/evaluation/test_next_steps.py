@@ -7,6 +7,7 @@ import pytest
 from bdnn.evaluation.assessment import Rival, by_shares
 from bdnn.evaluation.doubts import Doubt
 from bdnn.evaluation.next_steps import suggest
+from bdnn.learning.held_out import HeldOut
 from bdnn.problem.bound import Bound
 from bdnn.training.result import TrainingResult
 
@@ -63,3 +64,9 @@ def test_a_narrower_network_can_be_proven():
 def test_weights_that_were_asked_for_are_not_suggested():
     told = suggested(found=POOR, doubts=["imbalance"], settings={"class_weight": "balanced"})
     assert "class-weight" not in " ".join(told)
+
+
+def test_a_smaller_network_is_suggested_where_a_learnt_one_overfits():
+    learnt = replace(result("selected"), held_out=HeldOut(0.9, 0.01, (), bytes=5053))
+    first, *_ = suggested(learnt, doubts=["overfitting"])
+    assert first == "a smaller network may be as good on new rows: --max-bytes 2500"

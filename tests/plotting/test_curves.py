@@ -38,7 +38,7 @@ def test_loss_and_bound_over_time():
 
 def test_epochs_of_several_runs_are_averaged():
     runs = {"ternary": [epochs([4, 2], [0.5, 0.7]), epochs([2, 0, 0], [0.7, 0.9, 1.0])]}
-    figure = plot_epochs(runs, title="iris")
+    figure = plot_epochs(runs, title="iris")[0].figure
     loss, accuracy, seconds = (ax.get_lines()[0].get_ydata() for ax in figure.axes)
     np.testing.assert_allclose(loss, [3, 1, 0])
     np.testing.assert_allclose(accuracy, [0.6, 0.8, 1.0])
@@ -48,7 +48,7 @@ def test_epochs_of_several_runs_are_averaged():
 def test_a_real_run_is_drawn(tmp_path):
     result = DataSplitting(epochs=2, polish=False).train(xor(), budget=Budget(seed=0)).result
     path = tmp_path / "epochs.png"
-    plot_epochs({"xor": [result.steps]}).savefig(path)
+    plot_epochs({"xor": [result.steps]})[0].figure.savefig(path)
     assert path.stat().st_size > 1000
 
 

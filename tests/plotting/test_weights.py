@@ -23,14 +23,14 @@ def network(units=5):
 @pytest.mark.parametrize("layer", [1, 2])
 def test_a_matrix_per_layer(layer):
     drawn = network()
-    figure = plot_weights(drawn, layer=layer)
+    figure = plot_weights(drawn, layer=layer)[0].figure
     (image,) = figure.axes[0].get_images()
     np.testing.assert_array_equal(image.get_array(), drawn.weights[layer - 1])
 
 
 def test_an_image_per_unit(tmp_path):
     drawn = network()
-    figure = plot_weights(drawn, shape=(2, 3))
+    figure = plot_weights(drawn, shape=(2, 3))[0].figure
     images = [ax.get_images()[0].get_array() for ax in figure.axes if ax.get_images()]
     assert len(images) == 5
     np.testing.assert_array_equal(np.array(images).reshape(5, 6), drawn.weights[0])
@@ -38,7 +38,7 @@ def test_an_image_per_unit(tmp_path):
 
 
 def test_names_of_inputs():
-    figure = plot_weights(network(), names=list("abcdef"))
+    figure = plot_weights(network(), names=list("abcdef"))[0].figure
     assert [text.get_text() for text in figure.axes[0].get_xticklabels()] == list("abcdef")
 
 
@@ -67,18 +67,18 @@ def test_something_else_is_refused():
 
 
 def test_few_weights_have_a_legend_and_many_a_bar():
-    figure = plot_weights(network())
+    figure = plot_weights(network())[0].figure
     (legend,) = figure.legends
     assert [text.get_text() for text in legend.get_texts()] == ["1", "0", "-1"]
     assert len(figure.axes) == 1
     shape = Architecture.create(20, 2, hidden=(), weights="continuous")
     many = Network(shape, (np.linspace(-1, 1, 40).reshape(2, 20),), (np.zeros((2, 1)),))
-    assert len(plot_weights(many).axes) == 2
+    assert len(plot_weights(many)[0].figure.axes) == 2
 
 
 def test_outputs_have_the_names_of_their_classes():
     model = BDNNClassifier(hidden=(2,), method="exact", random_state=0).fit(XOR, list("nyyn"))
-    ax = plot_weights(model, layer=2).axes[0]
+    ax = plot_weights(model, layer=2)[0]
     assert [text.get_text() for text in ax.get_yticklabels()] == ["n", "y"]
-    ax = plot_weights(model).axes[0]
+    ax = plot_weights(model)[0]
     assert [text.get_text() for text in ax.get_xticklabels()] == ["x1", "x2"]

@@ -16,6 +16,8 @@ addEventListener("load", () => {
     tables: all("table").filter(e => size(e).height > 20).length,
     drawings: all("svg").filter(e => size(e).width > 100 && size(e).height > 50).length,
     lines: all("polyline").length,
+    headings: all("thead th").filter(e => /^[a-z]+$/i.test(e.textContent)).map(e => size(e).width),
+    bars: all("rect.bar").map(e => size(e).height),
     overflow: document.documentElement.scrollWidth - innerWidth,
     width: innerWidth,
     fetched: performance.getEntriesByType("resource").length,

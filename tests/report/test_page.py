@@ -157,6 +157,8 @@ def test_a_browser_shows_it(written, tmp_path, width, dark):
     assert found["overflow"] <= 0
     assert found["drawings"] >= 4
     assert found["tables"] >= 4
+    assert min(found["headings"]) > 40  # of one word each, no letter below the other
+    assert set(found["bars"]) == {18}  # as drawn, whatever other bars of the page are like
     assert found["fetched"] == 0
     assert found["errors"] == []
     assert found["back"] == ("rgb(13, 17, 23)" if dark else "rgb(255, 255, 255)")

@@ -46,7 +46,6 @@ def print_figures(figures: Mapping[str, Any]) -> None:
             ("log loss", log_loss),
         ]
     )
-    typer.echo()
     classes = figures["classes"]
     print_table(
         ["class", "precision", "recall", "F1", "rows"],

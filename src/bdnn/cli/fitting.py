@@ -138,6 +138,8 @@ class Task:
             if isinstance(model, BDNNClassifier):
                 labels = np.unique(samples.y, return_inverse=True)[1].ravel()
             leaks = find_leaks(samples.X, samples.encoder.columns, labels)
+            used = model.model_.used_columns
+            leaks = [leak for leak in leaks if leak.column in used]
             doubts = find_doubts(found, leaks, samples.X, parts)
         next_steps = suggest(
             model.result_,

@@ -96,6 +96,14 @@ def percent(share: float | None) -> str:
     return f"{100 * share:.2f} %".replace(".00 %", " %")
 
 
+def status_text(status: str) -> str:
+    """Write how a training ended; what is proven needs a word."""
+    return {
+        "selected": "selected by held-out rows, nothing is proven",
+        "optimal": "optimal: no network of this shape has a smaller loss on the training rows",
+    }.get(status, status)
+
+
 def gap_text(gap: float, bound: float) -> str:
     """Write a gap; one of 100 % needs a word."""
     explained = " (the bound is 0, so nothing is ruled out yet)" if gap == 1 and not bound else ""

@@ -79,7 +79,10 @@ def model_features(record: ModelRecord, asked: options.Table) -> tuple[FloatArra
     """Read the features that a model needs; labels are not looked at."""
     if asked.data in datasets.names():
         return read_codes(record.model.encoder, _table(datasets.load(asked.data)))
-    return read_codes(record.model.encoder, _open(asked), target_of(record).place)
+    table, target = _open(asked), target_of(record)
+    is_named = table.header and target.name in table.names
+    place = table.position(target.name) if is_named else target.place
+    return read_codes(record.model.encoder, table, place)
 
 
 def model_samples(

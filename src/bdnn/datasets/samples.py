@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bdnn.datasets.bundled import Dataset
-from bdnn.encoding import Encoder, Inputs, Table, learn_columns
-from bdnn.encoding.table import list_names, list_rows
+from bdnn.encoding import Column, Encoder, Inputs, Table, learn_columns
+from bdnn.encoding.table import list_counts, list_names, list_rows
 from bdnn.errors import DataError, ModelError
 from bdnn.network.activation import BoolArray, FloatArray
 
@@ -76,19 +77,9 @@ class Samples:
             y = read_labels(table, place)
             check_classes(y, table.source)
         columns, codes = learn_columns(table, inputs or Inputs(), target=place)
-        categories = [
-            f"column {column.name!r} is text: {list_names(column.values)}"
-            for column in columns
-            if column.kind == "category"
-        ]
-        gaps = np.isnan(codes).sum(axis=0).tolist()
-        incomplete = [
-            f"column {column.name!r} has no value in {count} rows"
-            for column, count in zip(columns, gaps, strict=True)
-            if count
-        ]
+        notes = (*_note_texts(columns), *_note_gaps(columns, codes))
         encoder = Encoder(columns, header=table.header)
-        return cls(codes, y, encoder, table.names[place], place, (*categories, *incomplete))
+        return cls(codes, y, encoder, table.names[place], place, notes)
 
     @classmethod
     def from_dataset(cls, dataset: Dataset, inputs: Inputs | None = None) -> Samples:
@@ -97,6 +88,25 @@ class Samples:
         columns, codes = learn_columns(table, inputs or Inputs())
         encoder = Encoder(columns, header=True)
         return cls(codes, dataset.y, encoder, dataset.target_name, table.n_columns)
+
+
+def _note_texts(columns: Sequence[Column]) -> list[str]:
+    """Tell which columns are texts, in one line."""
+    texts = [column for column in columns if column.kind == "category"]
+    if len(texts) == 1:
+        return [f"column {texts[0].name!r} is text: {list_names(texts[0].values)}"]
+    counts = {column.name: len(column.values) for column in texts}
+    return [f"{len(texts)} columns are text (values): {list_counts(counts)}"] if texts else []
+
+
+def _note_gaps(columns: Sequence[Column], codes: FloatArray) -> list[str]:
+    """Tell which columns lack values, in one line."""
+    gaps = np.isnan(codes).sum(axis=0).tolist()
+    counts = {column.name: n for column, n in zip(columns, gaps, strict=True) if n}
+    if len(counts) == 1:
+        (name, count), *_ = counts.items()
+        return [f"column {name!r} has no value in {count} row{'s' * (count > 1)}"]
+    return [f"{len(counts)} columns have gaps (rows): {list_counts(counts)}"] if counts else []
 
 
 def read_labels(table: Table, target: int, *, as_text: bool | None = None) -> NDArray[np.generic]:

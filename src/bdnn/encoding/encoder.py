@@ -39,6 +39,9 @@ class Encoder:
     # Whether a text that is not listed is none of the known ones, or refused.
     unknown: UnknownRule = "none"
 
+    def __repr__(self) -> str:
+        return f"<Encoder: {len(self.columns)} columns, {self.n_inputs} inputs>"
+
     @classmethod
     def of_columns(cls, columns: Sequence[Column], *, header: bool = True) -> Encoder:
         """Take every number, and a 0/1 number of every text, as they are."""

@@ -13,7 +13,7 @@ from bdnn.network.activation import FloatArray
 def read_codes(
     encoder: Encoder,
     table: Table,  # columns may be in another order and among others if they have names
-    target: int | None = None,  # where the target may stand among columns that are found by place
+    target: int | None = None,  # where the target stands, or stood in training: it is no input
 ) -> tuple[FloatArray, list[str]]:
     """Codes of a table.
 
@@ -71,7 +71,8 @@ def _match(encoder: Encoder, table: Table, target: int | None) -> tuple[list[int
                 f"{table.source} lacks the {what} {list_names(lost)} that the model needs: "
                 f"add {them} (there is {list_names(table.names)})."
             )
-        extra = [name for name in table.names if name not in wanted]
+        known = wanted if target is None else [*wanted, *table.names[target : target + 1]]
+        extra = [name for name in table.names if name not in known]
         note = f"took no input from the column{'s' * (len(extra) > 1)} {list_names(extra)}"
         return [table.names.index(name) for name in wanted], [note] if extra else []
     places = list(range(table.n_columns))

@@ -159,8 +159,17 @@ def read_number(cell: str) -> float | None:
 
 def list_names(names: Sequence[str]) -> str:
     """Write names into a sentence, the first ones if there are many."""
-    shown = ", ".join(repr(name) for name in names[:_MOST_NAMES])
-    more = len(names) - _MOST_NAMES
+    return _listed([repr(name) for name in names])
+
+
+def list_counts(counts: Mapping[str, int]) -> str:
+    """Write names, each with its count, into a sentence, the first ones if there are many."""
+    return _listed([f"{name!r} ({count})" for name, count in counts.items()])
+
+
+def _listed(words: Sequence[str]) -> str:
+    more = len(words) - _MOST_NAMES
+    shown = ", ".join(words[:_MOST_NAMES])
     return f"{shown} and {more} more" if more > 0 else shown
 
 

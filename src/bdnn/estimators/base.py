@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 from abc import abstractmethod
@@ -9,12 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from bdnn.constraints import AbstractConstraint
 from bdnn.encoding import Encoder, Inputs
@@ -31,7 +34,7 @@ from bdnn.estimators.problems import (
     make_task,
 )
 from bdnn.estimators.samples import LabelledSamples, Memory, recalled
-from bdnn.mip.model import GrowingModel
+from bdnn.mip.model import GrowingModel, NetworkModel
 from bdnn.model import Model, TargetScaler
 from bdnn.model_file import ModelRecord
 from bdnn.network.activation import Activation
@@ -39,7 +42,7 @@ from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.network.network import Network
 from bdnn.progress import ProgressDisplay
 from bdnn.solvers.base import AbstractSolver
-from bdnn.solvers.registry import get_solver
+from bdnn.solvers.registry import get_solver, write_program
 from bdnn.training.base import AbstractMethod, get_method, to_the_end
 from bdnn.training.limits import Budget, Limits
 from bdnn.training.result import Progress, TrainingResult
@@ -154,6 +157,28 @@ class BDNNEstimator(FittedModel):
         samples = samples.split(self.validation_fraction, budget.seed, counts_all=counts_all)
         task = self._task(samples, architecture, encoder, budget)
         return self._train(task, budget, began, start=self.start, models=models)
+
+    def write_program(self, path: str | os.PathLike[str]) -> Path:
+        """Write the mixed-integer program of the last training, constraints included.
+
+        For people who want to look at it or to give it to another solver: the loss and all terms
+        over all networks of the shape, as :class:`bdnn.mip.NetworkModel` has it.
+
+        Parameters
+        ----------
+        path : path
+            Ends in ``.lp`` for people or ``.mps`` for solvers.
+
+        Returns
+        -------
+        Path
+            Of the file.
+        """
+        check_is_fitted(self, "model_")
+        samples, architecture = self._recalled()
+        task = self._task(samples, architecture, self.encoder_, self._budget(), self.model_.targets)
+        write_program(NetworkModel.build(task.problem).program, Path(path))
+        return Path(path)
 
     @classmethod
     def from_record(cls, record: ModelRecord) -> Self:
@@ -293,7 +318,7 @@ class BDNNEstimator(FittedModel):
 def _warn_if_stopped(result: TrainingResult) -> None:
     """Warn of a run that a limit ended, where the user called ``fit``: four calls up."""
     if result.status in _LIMITS:
-        remedy = "run longer" if result.status != "interrupted" else "let it finish"
+        remedy = {"interrupted": "let it finish"}.get(result.status, "give more time (limits)")
         if result.bound == 0 < result.minimised:
             remedy = (
                 f"a bound of 0 rules nothing out; take a narrower network (hidden), or {remedy},"

@@ -36,6 +36,7 @@ from bdnn.model_file.seen import SeenRows
 from bdnn.network.activation import Activation, FloatArray
 from bdnn.network.architecture import WeightSet
 from bdnn.network.network import Network
+from bdnn.notebook import Words
 from bdnn.report import Subject, make_page
 from bdnn.robustness import Attack, Certification, PerturbationSet, Verification
 from bdnn.robustness import attack as attack_samples
@@ -207,7 +208,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
     def rules(self, form: str = "text") -> str:
         """The network in words of the raw columns; see :func:`bdnn.export.rules.to_rules`."""
         check_is_fitted(self, "model_")
-        return to_rules(self.model_, form)
+        return Words(to_rules(self.model_, form))
 
     def explain(self, row: ArrayLike, *, time_limit: float = 10.0) -> Explanation:
         """Tell why a row got its class, and the smallest change of raw values that changes it.
@@ -223,7 +224,10 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         Explanation
             See :class:`bdnn.evaluation.explanation.Explanation`; printed it is a text.
         """
-        single: Any = [row] if np.ndim(row) == 1 else row
+        single: Any = row
+        if np.ndim(row) == 1:  # a line of a table of pandas keeps its names
+            is_named = hasattr(row, "to_frame")
+            single = row.to_frame().T.infer_objects() if is_named else [row]  # type: ignore[union-attr]
         codes = self._values(single)
         if len(codes) != 1:
             raise DataError(f"explain takes one row, got {len(codes)}: give one of them.")
@@ -252,12 +256,12 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
     def to_sql(self, table: str = "data", **options: Any) -> str:
         """The model as a query; see :func:`bdnn.export.sql.to_sql`."""
         check_is_fitted(self, "model_")
-        return to_sql(self.model_, table, **options)
+        return Words(to_sql(self.model_, table, **options))
 
     def to_javascript(self, name: str = "predict") -> str:
         """The model as a function; see :func:`bdnn.export.javascript.to_javascript`."""
         check_is_fitted(self, "model_")
-        return to_javascript(self.model_, name)
+        return Words(to_javascript(self.model_, name))
 
     def to_spreadsheet(self, rows: int = 100) -> bytes:
         """The model as an ``.xlsx``; see :func:`bdnn.export.spreadsheet.to_spreadsheet`."""
@@ -295,21 +299,26 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
 
     def report(
         self,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] = "model.html",
         X: ArrayLike | None = None,
         y: ArrayLike | None = None,
         *,
         title: str | None = None,
-    ) -> None:
+    ) -> Path:
         """Write a page about the model: one HTML file that needs nothing else.
 
         Parameters
         ----------
-        path : path
+        path : path, default "model.html"
         X, y : arrays, optional
             Labelled rows to show the model on, best such that were not trained on; rows that were
             are left out if there are others.
         title : str, optional
+
+        Returns
+        -------
+        Path
+            Of the page.
         """
         record = self._record(getattr(self, "extra_", None))
         codes = None if X is None else self._values(X)
@@ -318,6 +327,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
             raise DataError("a page needs X and y or neither, got one of them: give both.")
         subject = Subject.of(record, title or type(self).__name__, codes, labels)
         write_whole(Path(path), make_page(subject))
+        return Path(path)
 
     def _record(
         self,

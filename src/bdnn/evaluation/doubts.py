@@ -65,11 +65,12 @@ def _overfitting(found: Assessment) -> list[Doubt]:
     if lead <= max(_LEAD, _CERTAIN * error):
         return []
     what = "accuracy" if isinstance(found.figures, Figures) else "R2"
-    if what == "R2":
-        told = f"{found.trained:.3g} on the rows trained on and {score:.3g} on others"
-    else:
-        told = f"{_percent(found.trained)} on the rows trained on and {_percent(score)} on others"
-    return [Doubt("overfitting", f"the network fits its training rows too closely: {what} {told}")]
+    write = _percent if what == "accuracy" else "{:.3g}".format
+    text = (
+        f"overfitting: {what} is {write(found.trained)} on the rows trained on and {write(score)} "
+        "on others, which is what to expect of new rows"
+    )
+    return [Doubt("overfitting", text)]
 
 
 def _no_better(found: Assessment, figures: Figures) -> list[Doubt]:

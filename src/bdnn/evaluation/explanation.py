@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from bdnn.encoding.columns import number_text
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray
 from bdnn.robustness import PerturbationSet, verify
 from bdnn.robustness.domain import Domain
 from bdnn.robustness.exact_verifier import TOLERANCE
+from bdnn.robustness.words import short_number
 
 # What another text or truth value costs beside a number's move, in its standard deviations.
 _CHANGE = 1.0
@@ -89,6 +89,8 @@ class Explanation:
         if self.without_effect:
             lines.append(f"no value alone changes it: {', '.join(self.without_effect)}")
         return "\n".join(lines)
+
+    __repr__ = __str__
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data."""
@@ -207,4 +209,4 @@ def _cell(value: float | str) -> Cell:
 def _shown(value: Cell) -> str:
     if value is None:
         return "missing or other"
-    return value if isinstance(value, str) else number_text(float(f"{value:.6g}"))
+    return value if isinstance(value, str) else short_number(value)

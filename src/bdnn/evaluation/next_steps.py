@@ -76,6 +76,9 @@ def _every(
             yield f"{better} is better: let the shape be chosen, without --hidden"
         else:
             yield f"{better} is better: give more time, --seconds {_longer(result)}"
+    elif "overfitting" in kinds and not is_loss and result.held_out is not None:
+        half = max(256, result.held_out.bytes // 2 // 100 * 100)
+        yield f"a smaller network may be as good on new rows: --max-bytes {half}"
     elif better:
         wider = ",".join(str(2 * width) for width in hidden) or "10"
         yield f"{better} is better: try --inputs both, or a wider network, --hidden {wider}"

@@ -125,8 +125,10 @@ def held_out_of(
         missed += float(wrong[best, outside].sum())
         total += float(weight[outside].sum())
     accuracy = 1.0 - missed / total if total else 0.0
-    spread = accuracy * (1.0 - accuracy) * float(np.square(weight).sum())
-    error = float(np.sqrt(max(spread, 0.0)) / weight.sum())
+    # One more row right and one more wrong, so that all of few rows is no certainty.
+    count = float(weight.sum() ** 2 / np.square(weight).sum())
+    share = (accuracy * count + 1.0) / (count + 2.0)
+    error = float(np.sqrt(share * (1.0 - share) / (count + 2.0)))
     return HeldOut(accuracy, error, figures, is_worst_case=bool(lesson.around))
 
 

@@ -111,6 +111,15 @@ class Model:
         # Without what is made of these again.
         return Model, tuple(getattr(self, field.name) for field in fields(self))
 
+    def __repr__(self) -> str:
+        return f"<Model: {self.kind} of {len(self.encoder.columns)} columns, {self.network!r}>"
+
+    @property
+    def used_columns(self) -> tuple[str, ...]:
+        """Names of the raw columns that some weight looks at."""
+        used = self.encoder.column_of[self.network.weights[0].any(axis=0)]
+        return tuple(self.encoder.columns[j].name for j in np.unique(used))
+
     @property
     def kind(self) -> Literal["classifier", "regressor"]:
         """What the outputs are: classes, or numbers."""

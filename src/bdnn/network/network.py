@@ -236,6 +236,9 @@ class Network:
             ]
         )
 
+    def __repr__(self) -> str:
+        return f"<Network: {self.architecture}>"
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Network):
             return NotImplemented

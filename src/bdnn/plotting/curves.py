@@ -16,7 +16,6 @@ from bdnn.training.result import TrainingResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Run = Sequence[Mapping[str, Any]]
 
@@ -63,7 +62,7 @@ def plot_progress(result: Any, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def plot_epochs(runs: Mapping[str, Sequence[Run]], *, title: str = "") -> Figure:
+def plot_epochs(runs: Mapping[str, Sequence[Run]], *, title: str = "") -> list[Axes]:
     """Draw loss, validation accuracy and seconds of every epoch of data splitting.
 
     These are the paper's figures 3 and 4. Several runs of the same name, for example on several
@@ -77,7 +76,8 @@ def plot_epochs(runs: Mapping[str, Sequence[Run]], *, title: str = "") -> Figure
 
     Returns
     -------
-    matplotlib figure
+    list of matplotlib axes
+        Panels of one figure.
     """
     if not any(len(run) for named in runs.values() for run in named):
         raise DataError("there is no epoch to draw: train with method 'data_splitting' first.")
@@ -95,7 +95,7 @@ def plot_epochs(runs: Mapping[str, Sequence[Run]], *, title: str = "") -> Figure
     axes[0].legend()
     figure.suptitle(title)
     use_fonts(axes[0])
-    return figure
+    return axes
 
 
 def plot_robustness(

@@ -34,7 +34,7 @@ def plot_weights(
     layer: int = 1,
     shape: tuple[int, int] | None = None,
     names: Sequence[str] | None = None,
-) -> Figure:
+) -> list[Axes]:
     """Draw the weights of a layer.
 
     Parameters
@@ -50,7 +50,8 @@ def plot_weights(
 
     Returns
     -------
-    matplotlib figure
+    list of matplotlib axes
+        Panels of one figure.
     """
     model = getattr(model, "model_", model)
     network = getattr(model, "network", model)
@@ -72,7 +73,9 @@ def plot_weights(
     return _matrix(W, what, units, names)
 
 
-def _matrix(W: FloatArray, what: str, units: Sequence[Any], names: Sequence[str] | None) -> Figure:
+def _matrix(
+    W: FloatArray, what: str, units: Sequence[Any], names: Sequence[str] | None
+) -> list[Axes]:
     n_units, inputs = W.shape
     if names is not None and len(names) != inputs:
         raise DataError(f"names must be {inputs}, one per input, got {len(names)}: check them.")
@@ -98,10 +101,10 @@ def _matrix(W: FloatArray, what: str, units: Sequence[Any], names: Sequence[str]
         ax.tick_params(which="minor", length=0)
     _add_legend(figure, image, [ax], W)
     use_fonts(ax)
-    return figure
+    return [ax]
 
 
-def _images(W: FloatArray, thresholds: FloatArray, shape: tuple[int, int], what: str) -> Figure:
+def _images(W: FloatArray, thresholds: FloatArray, shape: tuple[int, int], what: str) -> list[Axes]:
     units, inputs = W.shape
     if len(shape) != 2 or min(shape) < 1 or math.prod(shape) != inputs:
         raise DataError(
@@ -123,7 +126,7 @@ def _images(W: FloatArray, thresholds: FloatArray, shape: tuple[int, int], what:
         ax.set_xticks([])
         ax.set_yticks([])
     _add_legend(figure, image, axes, W)
-    return figure
+    return axes[:units]
 
 
 def _limit(W: FloatArray) -> float:

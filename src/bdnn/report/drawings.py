@@ -13,7 +13,9 @@ from bdnn.report.html import Html
 
 # More units or weights than these are drawn as one box per layer.
 _MOST_UNITS, _MOST_WEIGHTS = 16, 120
-_ROW, _WIDTH, _TEXT = 26, 640, 200
+# Pixels: a line of text, the distance of layers, the longest bar, a letter.
+_ROW, _STEP, _BAR, _LETTER = 26, 200, 220, 7
+_MOST_LETTERS = 30
 
 
 def _opening(width: float, height: float, title: str) -> str:
@@ -24,8 +26,14 @@ def _opening(width: float, height: float, title: str) -> str:
     )
 
 
-def _short(text: str, most: int = 30) -> str:
+def _short(text: str, most: int = _MOST_LETTERS) -> str:
     return escape(text if len(text) <= most else f"{text[: most - 1]}…")
+
+
+def _text_width(names: Sequence[str]) -> int:
+    """Room for the longest of names; letters of East Asia are twice as wide."""
+    widths = (sum(1 + (ord(c) > 0x2E7F) for c in name[:_MOST_LETTERS]) for name in names)
+    return 16 + _LETTER * max(widths, default=0)
 
 
 def draw_network(model: Model, title: str) -> Html:
@@ -38,12 +46,13 @@ def draw_network(model: Model, title: str) -> Html:
     if max(widths) > _MOST_UNITS or n_weights > _MOST_WEIGHTS:
         return _boxes(widths, weights, title)
     height = _ROW * max(widths) + 20
-    places = np.linspace(_TEXT, _WIDTH - 120, len(widths))
+    text = _text_width(names)
+    places = text + _STEP * np.arange(len(widths))
 
     def at(layer: int, unit: int) -> tuple[float, float]:
         return places[layer], height * (unit + 0.5) / widths[layer]
 
-    parts = [_opening(_WIDTH, height, title)]
+    parts = [_opening(places[-1] + 16 + _text_width(outputs), height, title)]
     for layer, W in enumerate(weights):
         for unit, source in np.argwhere(W).tolist():
             (x1, y1), (x2, y2) = at(layer, source), at(layer + 1, unit)
@@ -60,14 +69,14 @@ def draw_network(model: Model, title: str) -> Html:
                 told = _short(names[unit])
                 parts.append(f'<text x="{x - 12:.0f}" y="{y + 4:.0f}" class="end">{told}</text>')
             elif layer == len(widths) - 1:
-                told = _short(outputs[unit], 16)
+                told = _short(outputs[unit])
                 parts.append(f'<text x="{x + 12:.0f}" y="{y + 4:.0f}">{told}</text>')
     return Html("".join([*parts, "</svg>"]))
 
 
 def _boxes(widths: Sequence[int], weights: Sequence[np.ndarray], title: str) -> Html:
-    step = _WIDTH / len(widths)
-    parts = [_opening(_WIDTH, 90, title)]
+    step = 0.75 * _STEP
+    parts = [_opening(step * len(widths), 90, title)]
     for layer, width in enumerate(widths):
         middle, what = step * (layer + 0.5), "units"
         if layer in (0, len(widths) - 1):
@@ -90,12 +99,13 @@ def _boxes(widths: Sequence[int], weights: Sequence[np.ndarray], title: str) -> 
 def draw_bars(values: Sequence[tuple[str, float, str]], title: str) -> Html:
     """Bars of names, sizes and what is written beside them."""
     largest = max((value for _, value, _ in values), default=0.0) or 1.0
-    parts = [_opening(_WIDTH, _ROW * len(values) + 6, title)]
+    text = _text_width([name for name, _, _ in values])
+    parts = [_opening(text + _BAR + 80, _ROW * len(values) + 6, title)]
     for k, (name, value, told) in enumerate(values):
-        y, width = k * _ROW + 4, (_WIDTH - _TEXT - 90) * value / largest
+        y, width = k * _ROW + 4, _BAR * value / largest
         parts.append(
-            f'<text x="{_TEXT - 8}" y="{y + 14}" class="end">{_short(name, 28)}</text>'
-            f'<rect x="{_TEXT}" y="{y}" width="{max(width, 0.5):.1f}" height="18" class="bar"/>'
-            f'<text x="{_TEXT + width + 6:.1f}" y="{y + 14}">{escape(told)}</text>'
+            f'<text x="{text - 8}" y="{y + 14}" class="end">{_short(name)}</text>'
+            f'<rect x="{text}" y="{y}" width="{max(width, 0.5):.1f}" height="18" class="bar"/>'
+            f'<text x="{text + width + 6:.1f}" y="{y + 14}">{escape(told)}</text>'
         )
     return Html("".join([*parts, "</svg>"]))

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from bdnn.encoding.columns import number_text
 from bdnn.errors import BDNNError
 from bdnn.export.c import export_c
 from bdnn.export.literals import input_terms
@@ -48,11 +49,14 @@ def scorecard(subject: Subject) -> Html | None:
     limit = float(network.output_thresholds[1] - network.output_thresholds[0]) - offset
     label = str(model.classes[1])
     lines = sorted(([term.text, f"{v:+g}"] for term, _, v in used), key=lambda line: line[0])
+    is_whole = bool(sums) and all(value == math.floor(value) for value in sums)
+    reached = f"above {limit:g} points"
+    if is_whole:  # a total of the limit itself is of the first class
+        reached = f"from {math.floor(limit) + 1} points on"
     parts = [
-        tag("p", f"Add the points of what is true. Class {label} above {limit:g} points."),
+        tag("p", f"Add the points of what is true. Class {label} {reached}."),
         table(["if", "points"], lines),
     ]
-    is_whole = bool(sums) and all(value == math.floor(value) for value in sums)
     if model.calibration is None or not is_whole:
         return joined(parts)
     totals = np.array(sorted(_reachable([int(value) for value in sums])), dtype=float)
@@ -94,7 +98,7 @@ def columns(subject: Subject) -> Html:
     encoder, lines = subject.model.encoder, []
     bits: dict[int, list[str]] = {}
     for bit in encoder.bits:
-        words = "missing" if bit.kind == "missing" else str(bit.value)
+        words = "missing" if bit.kind == "missing" else _written(bit.value)
         bits.setdefault(bit.column, []).append(words)
     scaled = {number.column for number in encoder.numbers}
     for j, column in enumerate(encoder.columns[:_MOST_COLUMNS]):
@@ -108,6 +112,10 @@ def columns(subject: Subject) -> Html:
     if len(encoder.columns) > _MOST_COLUMNS:
         parts.append(tag("p", f"And {len(encoder.columns) - _MOST_COLUMNS} more columns."))
     return joined(parts)
+
+
+def _written(value: object) -> str:
+    return number_text(value) if isinstance(value, float) else str(value)
 
 
 def size(subject: Subject) -> Html:

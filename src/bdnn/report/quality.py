@@ -63,7 +63,7 @@ def quality(subject: Subject) -> Html | None:
     if found is None:
         return None
     parts = [tag("p", text, class_="open") for text in found.warnings]
-    lines = [("judged by", f"{found.figures.rows} rows, {found.origin}")]
+    lines = [("judged by", _judged_by(found))]
     if found.trained is not None:
         lines.append(("on the rows trained on", _score(found.trained, None, found)))
     parts += [pairs(lines), _rivals(found), *_figures(found.figures)]
@@ -154,6 +154,11 @@ def on_rows(subject: Subject) -> Html | None:
     if shares is not None and len(model.classes) <= 6:
         parts += [_roc(model.classes, truth[known], shares), _calibration(rows, truth, shares)]
     return joined(parts)
+
+
+def _judged_by(found: Assessment) -> str:
+    rows = found.figures.rows
+    return f"{rows} test rows" if found.origin == "test rows" else f"{rows} rows, {found.origin}"
 
 
 def _roc(classes: tuple[object, ...], truth: np.ndarray, shares: np.ndarray) -> Html:

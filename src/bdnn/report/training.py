@@ -25,11 +25,13 @@ def proven(subject: Subject) -> Html:
             f"({result.status})."
         )
     else:
-        text = f"Not proven to be the best of its shape; training ended by: {result.status}."
+        text = "Not proven to be the best of its shape"
+        text += "." if result.status == "feasible" else f"; training ended by: {result.status}."
+    origin = f"by {result.bound_origin}" if result.bound > 0 else "which rules nothing out"
     lines = [
         (f"{what} on the training rows", f"{result.minimised:g}"),
-        ("no network has less than", f"{result.bound:g}, by {result.bound_origin}"),
-        ("condition", str(result.condition) or "none"),
+        ("no network has less than", f"{result.bound:g}, {origin}"),
+        *([("condition", str(result.condition))] if str(result.condition) else []),
         ("method", ", ".join(filter(None, (result.method, result.solver)))),
         ("time", f"{result.seconds:.1f} s"),
     ]

@@ -41,6 +41,9 @@ class Attack:
     lengths: FloatArray
     correct: BoolArray | None = None
 
+    def __repr__(self) -> str:
+        return f"<Attack: {int(self.success.sum())} of {len(self.success)} rows change their class>"
+
     @property
     def accuracy(self) -> float:
         """Share of samples that are predicted as labelled after the attack."""

@@ -10,6 +10,9 @@ from bdnn.encoding.columns import number_text
 from bdnn.network.activation import FloatArray
 from bdnn.robustness.perturbation import PerturbationSet
 
+# A number that is this near to a short one is told by its side.
+_NEAR = 1e-9
+
 
 @dataclass(frozen=True)
 class RowAtRisk:
@@ -38,7 +41,8 @@ class RowAtRisk:
 
     def __str__(self) -> str:
         if not self.changes:
-            return f"row {self.row}: safe up to {self.safe:.4g}, no counter-example known"
+            safe = f"safe up to {self.safe:.4g}" if self.safe else "no radius is certified"
+            return f"row {self.row}: {safe}, no counter-example known"
         moves = ", ".join(
             f"{name} {_shown(before)} -> {_shown(after)}"
             for name, (before, after) in self.changes.items()
@@ -106,10 +110,15 @@ def _cell(cell: float | str) -> float | str | None:
 def _shown(value: float | str | None) -> str:
     if value is None:
         return "missing"
-    return value if isinstance(value, str) else _short(value)
+    return value if isinstance(value, str) else short_number(value)
 
 
-def _short(value: float) -> str:
-    """Six digits where they say the number, all of it where they do not."""
+def short_number(value: float) -> str:
+    """Six digits where they say the number, or on which side of them it is; else all of it."""
     text = f"{value:.6g}"
-    return text if float(text) == value else number_text(value)
+    rounded = float(text)
+    if rounded == value:
+        return text
+    if abs(rounded - value) <= _NEAR * abs(value):
+        return f"just {'below' if value < rounded else 'above'} {text}"
+    return number_text(value)

@@ -91,6 +91,15 @@ class TrainingResult:
     objective: float | None = None
     held_out: HeldOut | None = None
 
+    def __repr__(self) -> str:
+        bound = f"bound {self.bound:g} ({self.bound_origin})"
+        if self.held_out is not None:
+            bound = f"expected accuracy {self.held_out.accuracy:.4f} +- {self.held_out.error:.4f}"
+        return (
+            f"<TrainingResult: {self.status}, loss {self.loss:g}, {bound}, "
+            f"{self.seconds:.1f} s, {self.method}>"
+        )
+
     @property
     def bound(self) -> float:
         """No network, or none that :attr:`condition` speaks of, has a smaller loss than this."""

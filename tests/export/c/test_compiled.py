@@ -1,5 +1,6 @@
 """Compiled headers answer like Python, whatever the compiler and its options."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -347,3 +348,13 @@ def test_8_bit_avr(tmp_path, seed, input):
     command = ["simavr", "-m", chip, "-f", "16000000", program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert "y." in done.stderr, done.stderr
+
+
+def test_a_compiler_without_its_headers_is_passed_over(tmp_path, monkeypatch):
+    needs("gcc")
+    export = export_c(make_model(np.random.default_rng(1)), input="uint8")
+    broken = tmp_path / "arm-none-eabi-gcc"
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert measure(export).target.endswith("on this machine")

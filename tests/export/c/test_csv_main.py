@@ -48,6 +48,7 @@ def random_cells(rng, count):
 
 def written(path, names, lines, separator=",", end="\n"):
     with path.open("w", newline="", encoding="utf-8") as file:
+        file.write(f"# made by hand{end}# twice{end}")
         writer = csv.writer(file, delimiter=separator, lineterminator=end)
         writer.writerows([*([names] if names else []), *lines])
     return path

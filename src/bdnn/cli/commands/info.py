@@ -14,10 +14,14 @@ from bdnn.cli.output import (
     percent,
     print_pairs,
     print_table,
+    status_text,
 )
 
 if TYPE_CHECKING:
     from bdnn.model_file import ModelRecord
+
+
+_MOST_INPUTS = 20
 
 
 @options
@@ -74,34 +78,55 @@ def _assessment(record: ModelRecord) -> dict[str, Any] | None:
 def _print_facts(record: ModelRecord, facts: dict[str, Any]) -> None:
     result = facts["result"]
     is_regressor = facts["kind"] == "regressor"
-    solver = f", {result['solver']}" if result["solver"] else ""
     print_pairs(
         [
             ("network", record.model.network.describe()),
-            ("inputs", ", ".join(facts["input_names"])),
+            ("inputs", _shortened(facts["input_names"])),
             ("scaling", facts["scale"] or "none"),
             ("target", facts["target"] or "unknown"),
             ("classes", None if is_regressor else ", ".join(map(str, facts["classes"]))),
             ("data", facts["data"] or "unknown"),
-            ("settings", ", ".join(f"{key}={value}" for key, value in facts["settings"].items())),
-            ("status", result["status"]),
-            ("loss", f"{result['loss']:g}"),
-            ("bound", f"{result['bound']:g} ({result['bound_origin']})"),
+            ("settings", _settings(facts["settings"])),
+            ("status", status_text(result["status"])),
             # How small the loss is was no question where held-out rows chose.
-            ("gap", None if result["held_out"] else gap_text(result["gap"], result["bound"])),
+            *([] if result["held_out"] else _minimised(result)),
             *expectation(result["held_out"]),
             (
                 ("train R2", f"{1.0 - result['error']:.4g}")
                 if is_regressor
                 else ("train accuracy", percent(1.0 - result["error"]))
             ),
-            ("method", f"{result['method']}{solver}"),
             ("time", f"{result['seconds']:.2f} s"),
             ("rules", facts["rules"] or "too many weights to read; see 'bdnn export --to rules'"),
         ]
     )
     if facts["assessment"] is not None:
         print_assessment(facts["assessment"])
+
+
+def _minimised(result: dict[str, Any]) -> list[tuple[str, str]]:
+    solver = f", {result['solver']}" if result["solver"] else ""
+    return [
+        ("loss", f"{result['loss']:g}"),
+        ("bound", f"{result['bound']:g} ({result['bound_origin']})"),
+        ("gap", gap_text(result["gap"], result["bound"])),
+        ("method", f"{result['method']}{solver}"),
+    ]
+
+
+def _shortened(names: list[str]) -> str:
+    """The first names of many, and how many there are."""
+    shown = ", ".join(names[:_MOST_INPUTS])
+    more = len(names) - _MOST_INPUTS
+    return f"{len(names)}: {shown} and {more} more" if more > 0 else shown
+
+
+def _settings(settings: dict[str, Any]) -> str:
+    """Settings in one line, those of a group in the words of the group."""
+    flat: dict[str, Any] = {}
+    for key, value in settings.items():
+        flat.update(value if isinstance(value, dict) else {key: value})
+    return ", ".join(f"{key}={value}" for key, value in flat.items() if value not in (None, []))
 
 
 @options

@@ -86,7 +86,8 @@ def _picture(record: ModelRecord, what: str, *, layer: int | None, shape: str | 
 
     if what == "progress":
         return plot_progress(TrainingResult.from_dict(record.result)).figure  # type: ignore[return-value]
-    return plot_weights(record.model, layer=1 if layer is None else layer, shape=_parsed(shape))
+    first = 1 if layer is None else layer
+    return plot_weights(record.model, layer=first, shape=_parsed(shape))[0].figure  # type: ignore[return-value]
 
 
 def _parsed(shape: str | None) -> tuple[int, int] | None:

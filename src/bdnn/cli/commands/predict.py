@@ -72,7 +72,10 @@ def evaluate(file: ModelFile, table: LabelledTable, answer: Answer) -> None:
     report = {**judge(record, X, y), **_apart(record, X, y, judge)}
     answer.tell(notes)
     facts = {"model": str(file.model), "data": table.data, **report, "notes": notes}
-    answer.show(facts, lambda: _print_report(report))
+    # Where held-out rows chose, no loss was minimised.
+    hidden = () if record.result.get("held_out") is None else ("loss",)
+    shown = {key: value for key, value in report.items() if key not in hidden}
+    answer.show(facts, lambda: _print_report(shown))
 
 
 Judge = Callable[["ModelRecord", "FloatArray", "NDArray[np.generic]"], dict[str, Any]]
@@ -162,7 +165,8 @@ def _parts(report: dict[str, Any]) -> list[tuple[str, str]]:
             told = ""
         pairs.append((name, f"{part['rows']} rows{told}"))
     if report["told"] < report["rows"]:
-        pairs.append(("not known", f"{report['rows'] - report['told']} rows"))
+        rest = report["rows"] - report["told"]
+        pairs.append(("not known", f"{rest} rows, since the file tells of a part of many rows"))
     return pairs
 
 

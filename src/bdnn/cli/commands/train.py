@@ -9,7 +9,15 @@ from bdnn.cli.options import options
 from bdnn.cli.options.constraints import Constraints, Guarantee
 from bdnn.cli.options.data import Data, Judging
 from bdnn.cli.options.learning import Learning, Limits, Shape
-from bdnn.cli.output import ModelOutput, expectation, gap_text, number, percent, print_pairs
+from bdnn.cli.output import (
+    ModelOutput,
+    expectation,
+    gap_text,
+    number,
+    percent,
+    print_pairs,
+    status_text,
+)
 from bdnn.errors import DataError
 
 _PRICED = "loss and prices, which the bound is about"
@@ -53,22 +61,17 @@ def train(
 
 
 def _print(summary: dict[str, Any], settled: tuple[str, ...]) -> None:
-    bits, objective = summary["size_bits"], summary["objective"]
+    bits = summary["size_bits"]
     pairs = [
         ("network", summary["network"]),
         ("smallest width", _smallest(summary)),
-        ("status", summary["status"]),
-        ("loss", f"{summary['loss']:g}"),
-        # What was minimised, where that is more than the loss.
-        ("objective", None if objective is None else f"{objective:g} ({_PRICED})"),
-        ("bound", f"{summary['bound']:g} ({summary['bound_origin']})"),
-        ("gap", None if summary["held_out"] else gap_text(summary["gap"], summary["bound"])),
-        *((name, f"{summary[name]:g}") for name in settled if name in summary),
-        ("method", summary["method"] + (f", {summary['solver']}" if summary["solver"] else "")),
+        ("status", status_text(summary["status"])),
+        # How small the loss is was no question where held-out rows chose.
+        *([] if summary["held_out"] else _minimised(summary, settled)),
         ("time", f"{summary['seconds']:.2f} s"),
         *expectation(summary["held_out"]),
         *_measured_pairs(summary),
-        ("size", f"{bits} bits ({-(-bits // 8)} bytes)"),
+        ("size", f"{bits} bits ({-(-bits // 8)} bytes) of weights and thresholds"),
         ("message", summary["message"] or None),
         ("saved", summary["out"] or "no (give --out model.json)"),
     ]
@@ -76,6 +79,20 @@ def _print(summary: dict[str, Any], settled: tuple[str, ...]) -> None:
     if summary["assessment"] is not None:
         print_assessment(summary["assessment"])
     print_next(summary["next"])
+
+
+def _minimised(summary: dict[str, Any], settled: tuple[str, ...]) -> list[tuple[str, str | None]]:
+    """Loss and bound, and by what they were found."""
+    objective, solver = summary["objective"], summary["solver"]
+    return [
+        ("loss", f"{summary['loss']:g}"),
+        # What was minimised, where that is more than the loss.
+        ("objective", None if objective is None else f"{objective:g} ({_PRICED})"),
+        ("bound", f"{summary['bound']:g} ({summary['bound_origin']})"),
+        ("gap", gap_text(summary["gap"], summary["bound"])),
+        *((name, f"{summary[name]:g}") for name in settled if name in summary),
+        ("method", summary["method"] + (f", {solver}" if solver else "")),
+    ]
 
 
 def _measured_pairs(summary: dict[str, Any]) -> list[tuple[str, str]]:

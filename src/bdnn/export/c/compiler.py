@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,11 +50,15 @@ def arm_compiler() -> tuple[str, tuple[str, ...]] | None:
 
 
 def measure(export: CExport) -> Size | None:
-    """Compile for a 32-bit ARM (Cortex-M0) if its compiler is here, else for this machine."""
-    compiler = arm_compiler() or (native_compiler(), ())
-    if compiler[0] is None:
-        return None
-    return compiled_size(_source([export]), compiler[0], compiler[1])
+    """Compile for a 32-bit ARM (Cortex-M0) if its compiler is here, else for this machine.
+
+    A compiler may be here without the headers of its library; the next one is taken then.
+    """
+    for compiler, flags in filter(None, (arm_compiler(), (native_compiler(), ()))):
+        if compiler is not None:
+            with suppress(UnsupportedFeatureError):
+                return compiled_size(_source([export]), compiler, flags)
+    return None
 
 
 def compiled_size(source: str, compiler: str, flags: Sequence[str] = ()) -> Size:
@@ -94,7 +99,8 @@ def run_compiled(
     with tempfile.TemporaryDirectory() as folder:
         file, program = Path(folder) / "models.c", Path(folder) / "models"
         counts = [len(X) for X in inputs]
-        file.write_text(_source(exports) + _main(exports, counts), encoding="ascii")
+        source = "#include <stdio.h>\n" + _source(exports) + _main(exports, counts)
+        file.write_text(source, encoding="ascii")
         _run([compiler, *STRICT, *flags, file, "-o", program])
         done = subprocess.run(
             [program], input=data, capture_output=True, timeout=_TIMEOUT, check=False
@@ -136,7 +142,7 @@ def _answer(export: CExport) -> tuple[str, Any]:
 
 def _source(exports: Sequence[CExport]) -> str:
     """A translation unit that gives every function, and nothing else, a name to call it by."""
-    lines = ["#include <stdio.h>", *(export.function for export in exports)]
+    lines = [export.function for export in exports]
     for export in exports:
         named = export.signature.partition("(")[0].split(" ")[-1]
         call = export.signature.replace(f"{named}(", f"{export.name}_call(")

@@ -121,14 +121,22 @@ _NAMED = """\
                 place[j] = -1;
                 for (i = 0; i < count; ++i)
                     if (!strcmp(cell[i], COLUMN[j])) place[j] = i;
-                if (place[j] < 0) {
-                    fprintf(stderr, "there is no column '%s'\\n", COLUMN[j]);
-                    return 2;
-                }
+                if (place[j] < 0) break;
             }
+            if (j == $COLUMNS) continue;
+            if (*cell[0] != '#') {
+                fprintf(stderr, "there is no column '%s'\\n", COLUMN[j]);
+                return 2;
+            }
+            row = separator = 0; /* a comment */
             continue;"""
 
-_PLACED = "            for (j = 0; j < $COLUMNS; ++j) place[j] = j;"
+_PLACED = """\
+            for (j = 0; j < $COLUMNS; ++j) place[j] = j;
+            if (*cell[0] == '#'$SHORT) {
+                row = separator = 0; /* a comment */
+                continue;
+            }"""
 
 
 def write_csv_main(model: Model, inputs: InputFormat, name: str) -> list[str]:
@@ -154,6 +162,8 @@ def write_csv_main(model: Model, inputs: InputFormat, name: str) -> list[str]:
     known = {"NAME": name, "COLUMNS": str(len(columns)), "TYPE": inputs.c_type}
     known["HEADER"] = str(int(model.names is not None))
     known["NAMES"] = ", ".join(string(each) for each in model.names or ())
+    # No number begins like a comment; a text may, in a row of as many cells as there should be.
+    known["SHORT"] = f" && count < {len(columns)}" if columns[0].kind == "category" else ""
     first = Template(_PLACED if model.names is None else _NAMED).substitute(known)
     main = Template(_MAIN).substitute(known, FIRST=first, ANSWER=_answer(model, name))
     helpers = Template(_HELPERS).substitute(known)

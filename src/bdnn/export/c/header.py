@@ -73,6 +73,10 @@ class CExport:
     has_products: bool
     stack: int
 
+    def __repr__(self) -> str:
+        kind = "integers only" if self.is_integer else "integers and doubles"
+        return f"<CExport: {self.signature}, {kind}, about {self.flash_estimate} bytes of flash>"
+
     @cached_property
     def flash(self) -> Flash:
         """Bytes of code and tables on a 32-bit ARM, about."""
