@@ -15,11 +15,14 @@ from bdnn.compiled import compiled
 from bdnn.encoding.scaling import LARGEST_SCALED
 from bdnn.limits import LARGEST_INPUT
 
+#: Rows of 16 bits are filled up to so many.
+LANES = 32
 #: What a prediction returns where a cell is missing or too large for any.
 REFUSED = -1
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Shorts = NDArray[np.int16]
 
 
 @compiled
@@ -29,7 +32,9 @@ def is_refused(x: float, fill: float) -> bool:
 
 
 @compiled
-def _add_bins(row: Floats, groups: Integers, cuts: Floats, table: Floats, sums: Floats) -> None:
+def _add_bins(
+    row: Floats, groups: Integers, cuts: Floats, table: Floats | Shorts, sums: Floats | Shorts
+) -> None:
     """Add what the bits of a row add to the sums of the first units."""
     for g in range(len(groups)):
         column, first, last, start = groups[g]
@@ -45,6 +50,25 @@ def _add_bins(row: Floats, groups: Integers, cuts: Floats, table: Floats, sums: 
 
 
 @compiled
+def _parts(
+    n_columns: int, integers: Integers, floats: Floats
+) -> tuple[Integers, Integers, Integers, Floats, Floats, Floats, int]:
+    """Terms, groups and layers; fills, values and cuts, and where the doubles go on."""
+    n_terms, n_groups, n_cuts, _, n_layers = integers[:5]
+    at = 5
+    terms = integers[at : at + 2 * n_terms].reshape(n_terms, 2)
+    at += 2 * n_terms
+    groups = integers[at : at + 4 * n_groups].reshape(n_groups, 4)
+    at += 4 * n_groups
+    shapes = integers[at : at + 3 * n_layers].reshape(n_layers, 3)
+    fills = floats[1 : 1 + n_columns]
+    place = 1 + n_columns
+    values = floats[place : place + 3 * n_terms].reshape(n_terms, 3)
+    place += 3 * n_terms
+    return terms, groups, shapes, fills, values, floats[place : place + n_cuts], place + n_cuts
+
+
+@compiled
 def predict_row(row: Floats, integers: Integers, floats: Floats, scores: Floats) -> int:
     """Write the scores of a row, and return the place of the largest, or that it is refused.
 
@@ -57,20 +81,9 @@ def predict_row(row: Floats, integers: Integers, floats: Floats, scores: Floats)
     are shift and factor, or the text's code and the numbers for others and for it; cuts; the table;
     and of every layer in turn weights by input, thresholds by unit and the values of units.
     """
-    n_terms, n_groups, n_cuts, n_bins, n_layers = integers[:5]
-    at = 5
-    terms = integers[at : at + 2 * n_terms].reshape(n_terms, 2)
-    at += 2 * n_terms
-    groups = integers[at : at + 4 * n_groups].reshape(n_groups, 4)
-    at += 4 * n_groups
-    shapes = integers[at : at + 3 * n_layers].reshape(n_layers, 3)
-    step, fills = floats[0], floats[1 : 1 + len(row)]
-    place = 1 + len(row)
-    values = floats[place : place + 3 * n_terms].reshape(n_terms, 3)
-    place += 3 * n_terms
-    cuts = floats[place : place + n_cuts]
-    place += n_cuts
-    table = floats[place : place + n_bins * shapes[0, 1]].reshape(n_bins, shapes[0, 1])
+    terms, groups, shapes, fills, values, cuts, place = _parts(len(row), integers, floats)
+    n_terms, n_layers, step = len(terms), len(shapes), floats[0]
+    table = floats[place : place + integers[3] * shapes[0, 1]].reshape(integers[3], shapes[0, 1])
     place += table.size
     for j in range(len(row)):
         if is_refused(row[j], fills[j]):
@@ -128,6 +141,100 @@ def predict_row(row: Floats, integers: Integers, floats: Floats, scores: Floats)
         scores[u] = before[u]
         if before[u] > before[best]:
             best = u
+    return best
+
+
+@compiled
+def _small_inputs(
+    row: Floats, terms: Integers, values: Floats, fills: Floats, step: float, levels: Integers
+) -> int:
+    """Write the numbers of a row in steps, and return the largest, or -1 if one is no multiple."""
+    inverse, largest = 1.0 / step if step > 0.0 else 1.0, 0.0
+    for k in range(len(terms)):
+        x = row[terms[k, 0]]
+        if x != x:
+            x = fills[terms[k, 0]]
+        if terms[k, 1]:
+            levels[k] = np.int64((values[k, 2] if x == values[k, 0] else values[k, 1]) * inverse)
+            continue
+        if step > 0.0:
+            x = (x - values[k, 0]) * (values[k, 1] * inverse)
+        whole = np.rint(x)
+        if step == 0.0 and whole != x:
+            return -1
+        largest = max(largest, abs(whole))
+        levels[k] = np.int64(whole)
+    return np.int64(min(largest, LARGEST_SCALED))
+
+
+@compiled
+def _add_weighted(inputs: Integers, weights: Shorts, sums: Shorts) -> None:
+    """Add rows of weights times inputs, most of which may be 0, eight at once."""
+    others, n_others = np.empty(len(inputs) + 8, dtype=np.int64), 0
+    for k in range(len(inputs)):
+        others[n_others] = k
+        n_others += inputs[k] != 0
+    whole = n_others // 8 * 8
+    for i in range(0, whole, 8):
+        j, k, m, n = others[i], others[i + 1], others[i + 2], others[i + 3]
+        p, q, r, s = others[i + 4], others[i + 5], others[i + 6], others[i + 7]
+        by_a, by_b, by_c, by_d = weights[j], weights[k], weights[m], weights[n]
+        by_e, by_f, by_g, by_h = weights[p], weights[q], weights[r], weights[s]
+        a, b, c, d = inputs[j], inputs[k], inputs[m], inputs[n]
+        e, f, g, h = inputs[p], inputs[q], inputs[r], inputs[s]
+        for u in range(len(sums)):
+            four = by_a[u] * a + by_b[u] * b + by_c[u] * c + by_d[u] * d
+            sums[u] += four + by_e[u] * e + by_f[u] * f + by_g[u] * g + by_h[u] * h
+    for k in others[whole:n_others]:
+        by_a, a = weights[k], inputs[k]
+        for u in range(len(sums)):
+            sums[u] += by_a[u] * a
+
+
+@compiled
+def predict_small_row(
+    row: Floats, most: int, integers: Integers, floats: Floats, shorts: Shorts, scores: Floats
+) -> int:
+    """As :func:`predict_row` by sums of 16 bits, for numbers of at most so many steps.
+
+    The shorts are the weights of the numbers and the table, both in steps, and limits of the first
+    units; then weights and limits of every further layer. Rows are filled up to multiples of lanes.
+    """
+    terms, groups, shapes, fills, values, cuts, _ = _parts(len(row), integers, floats)
+    step, n_layers = floats[0], len(shapes)
+    for j in range(len(row)):
+        if is_refused(row[j], fills[j]):
+            return REFUSED
+    inputs = np.empty(len(terms), dtype=np.int64)
+    if not 0 <= _small_inputs(row, terms, values, fills, step, inputs) <= most:
+        return predict_row(row, integers, floats, scores)
+    place = 0
+    for layer in range(n_layers):
+        n_inputs, n_units, n_levels = shapes[layer]
+        width = -(-n_units // LANES) * LANES
+        sums = np.zeros(width, dtype=np.int16)
+        weights = shorts[place : place + n_inputs * width].reshape(n_inputs, width)
+        place += n_inputs * width
+        _add_weighted(inputs, weights, sums)
+        if layer == 0:
+            table = shorts[place : place + integers[3] * width].reshape(integers[3], width)
+            place += table.size
+            _add_bins(row, groups, cuts, table, sums)
+        if layer + 1 < n_layers:
+            inputs = np.empty(n_units, dtype=np.int64)
+            for u in range(n_units):
+                inputs[u] = sums[u] >= shorts[place + u]
+            place += width
+            continue
+        first = len(floats) - n_units - (n_levels + 1 if n_levels else 0)
+        unit, best = step if layer == 0 and step > 0.0 else 1.0, 0
+        for u in range(n_units):
+            score, threshold = sums[u] * unit, floats[first + u]
+            scores[u] = score - threshold
+            if n_levels:
+                scores[u] = 1.0 if score >= threshold else 0.0
+            if scores[u] > scores[best]:
+                best = u
     return best
 
 

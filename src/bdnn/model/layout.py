@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bdnn.encoding.bins import make_bins
 from bdnn.encoding.encoder import Encoder
 from bdnn.encoding.scaling import LARGEST_SCALED
+from bdnn.model.kernels import LANES
 from bdnn.model.sliced import GE, GROUP, IS, MISSING, MOST_PLANES, Sliced
 from bdnn.network.activation import STEP, FloatArray
 from bdnn.network.network import Network
@@ -33,6 +34,30 @@ def row_arrays(encoder: Encoder, network: Network) -> tuple[Integers, FloatArray
     integers = [np.array(counts), terms.ravel(), bins.groups.ravel(), shapes.ravel()]
     doubles = [np.array([encoder.step]), fills, values.ravel(), bins.cuts, bins.table.ravel()]
     return np.concatenate(integers), np.concatenate([*doubles, parameters])
+
+
+def small_arrays(encoder: Encoder, network: Network) -> tuple[int, NDArray[np.int16]]:
+    """How many steps large numbers of a row may be, and the same in 16 bits; 0 if none may."""
+    most = _room(encoder, network)
+    if not most:
+        return 0, np.empty(0, dtype=np.int16)
+    unit, n = encoder.step or 1.0, encoder.n_numbers
+    parts = [network.weights[0][:, :n].T, _bins(encoder, network).table / unit]
+    for W, t in zip(network.weights[1:], network.thresholds[:-1], strict=True):
+        parts += [_small_limits(t[:, 0] / unit)[None], W.T]
+        unit = 1.0  # of what hidden units say
+    padded = [np.pad(part, ((0, 0), (0, -part.shape[1] % LANES))).ravel() for part in parts]
+    found = np.concatenate(padded).astype(np.int16)
+    # Vectors across two lines of cache are twice as slow.
+    room = np.empty(len(found) + 32, dtype=np.int16)
+    first = -(room.ctypes.data // 2) % 32
+    room[first : first + len(found)] = found
+    return most, room[first : first + len(found)]
+
+
+def _small_limits(limits: FloatArray) -> FloatArray:
+    """Least whole sums that reach limits; some beyond all sums where none does, or all do."""
+    return np.clip(np.ceil(limits), -_MOST_SUM - 1, _MOST_SUM + 1)
 
 
 class _Bins(NamedTuple):
@@ -133,7 +158,6 @@ def sliced(encoder: Encoder, network: Network) -> Sliced | None:
     for places, _, known in encoder.literals.values():
         codes[places] = np.where(np.isnan(known), 0.0, known)
     waits = rows.any(axis=1) & (layers[0].any(axis=1) | (not shape.hidden))
-    reached = np.clip(np.ceil(limits[0] / unit), -_MOST_SUM - 1, _MOST_SUM + 1)
     return Sliced(
         step=encoder.step,
         most=float(most),
@@ -151,7 +175,7 @@ def sliced(encoder: Encoder, network: Network) -> Sliced | None:
         kept=np.where(waits, np.cumsum(waits) - 1, -1),
         places=np.concatenate([np.flatnonzero(row) for row in rows]),
         weights=np.concatenate([row[row != 0] for row in rows]).astype(np.int16),
-        limits=reached.astype(np.int64),
+        limits=_small_limits(limits[0] / unit).astype(np.int64),
         worth=round(1 / unit),
         thresholds=np.ascontiguousarray(network.output_thresholds),
         by_output=shape.ties == "first",

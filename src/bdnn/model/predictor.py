@@ -14,7 +14,7 @@ from bdnn.encoding.reading import note_gaps, read_codes
 from bdnn.errors import DataError
 from bdnn.limits import LARGEST_INPUT
 from bdnn.model import kernels
-from bdnn.model.layout import row_arrays, sliced
+from bdnn.model.layout import row_arrays, sliced, small_arrays
 from bdnn.model.sliced import predict_rows
 from bdnn.network.activation import FloatArray
 
@@ -51,6 +51,7 @@ class Predictor:
         self._labels = model.labels.tolist()
         self._n_columns = encoder.n_columns
         self._arrays = row_arrays(encoder, network)
+        self._most, self._shorts = small_arrays(encoder, network)
         self._sliced = sliced(encoder, network)
 
     def __call__(self, row: ArrayLike | Sequence[Any]) -> Any:
@@ -71,7 +72,12 @@ class Predictor:
             row = self._codes(row)
         if row.ndim == 1 and len(row) == self._n_columns:
             scores = np.empty(self._n_outputs)
-            found = kernels.predict_row(row, *self._arrays, scores)
+            if self._most:
+                found = kernels.predict_small_row(
+                    row, self._most, *self._arrays, self._shorts, scores
+                )
+            else:
+                found = kernels.predict_row(row, *self._arrays, scores)
             if found < 0:
                 self._refuse(row[None])
             if self.model.targets is not None:

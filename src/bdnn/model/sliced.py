@@ -72,6 +72,12 @@ class Sliced(NamedTuple):
 
 
 @compiled
+def _words(part: int) -> slice:
+    """Words of a part of a block in its lines."""
+    return slice(part * (_PART // 64), (part + 1) * (_PART // 64))
+
+
+@compiled
 def _zeros(n_lines: int, n_words: int) -> Words:
     """Lines of words that begin where lines of cache do: vectors across two are twice as slow."""
     found = np.zeros(n_lines * n_words + 8, dtype=np.uint64)
@@ -162,8 +168,8 @@ def _add_counts(planes: Words, unit: Integers, worth: int, sums: Shorts) -> None
 
 
 @compiled
-def _pack(sums: Shorts, limit: int, line: Words) -> None:
-    """Write which sums reach a limit."""
+def _pack(sums: Shorts | Floats, limit: float, line: Words) -> None:
+    """Write which sums, or cells, reach a limit."""
     for w in range(len(line)):
         some, word = sums[64 * w : 64 * (w + 1)], _NONE
         for k in range(64):
@@ -211,25 +217,37 @@ def _encode_numbers(
 
 
 @compiled
+def _pack_equal(cells: Floats, value: float, line: Words) -> None:
+    """Write which cells are a value."""
+    for w in range(len(line)):
+        some, word = cells[64 * w : 64 * (w + 1)], _NONE
+        for k in range(64):
+            word |= np.uint64(some[k] == value) << np.uint64(k)
+        line[w] = word
+
+
+@compiled
+def _pack_missing(cells: Floats, line: Words) -> None:
+    """Write which cells are missing."""
+    for w in range(len(line)):
+        some, word = cells[64 * w : 64 * (w + 1)], _NONE
+        for k in range(64):
+            word |= np.uint64(some[k] != some[k]) << np.uint64(k)
+        line[w] = word
+
+
+@compiled
 def _encode_bits(
-    raw: Floats, cells: Floats, kinds: Integers, values: Floats, first_word: int, lines: Words
+    raw: Floats, cells: Floats, kinds: Integers, values: Floats, words: slice, lines: Words
 ) -> None:
     """Write the bits of a column for a part of a block; missing ones are seen in raw cells."""
     for i in range(len(lines)):
-        value, kind, line = values[i], kinds[i], lines[i]
-        for w in range(_PART // 64):
-            word, some = _NONE, cells[64 * w : 64 * (w + 1)]
-            if kind == GE:
-                for k in range(64):
-                    word |= np.uint64(some[k] >= value) << np.uint64(k)
-            elif kind == IS:
-                for k in range(64):
-                    word |= np.uint64(some[k] == value) << np.uint64(k)
-            else:
-                some = raw[64 * w : 64 * (w + 1)]
-                for k in range(64):
-                    word |= np.uint64(some[k] != some[k]) << np.uint64(k)
-            line[first_word + w] = word
+        if kinds[i] == GE:
+            _pack(cells, values[i], lines[i, words])
+        elif kinds[i] == IS:
+            _pack_equal(cells, values[i], lines[i, words])
+        else:
+            _pack_missing(raw, lines[i, words])
 
 
 @compiled
@@ -250,9 +268,10 @@ def _encode_part(
     filled, has_room = tile[_TILE], True
     for first in range(0, n_columns, _TILE):
         last = min(first + _TILE, n_columns)
-        for r in range(n_rows):
-            for j in range(first, last):
-                tile[j - first, r] = X[r, j]
+        for j in range(first, last):
+            line = tile[j - first]
+            for r in range(n_rows):
+                line[r] = X[r, j]
         for j in range(first, last):
             raw = cells = tile[j - first]
             if has_gaps:
@@ -274,7 +293,7 @@ def _encode_part(
                 seen = raw if model.is_apart[j] else cells
                 kinds, values = model.bit_kinds[some], model.bit_values[some]
                 own = lines[1 + some.start : 1 + some.stop]
-                _encode_bits(raw, seen, kinds, values, part * (_PART // 64), own)
+                _encode_bits(raw, seen, kinds, values, _words(part), own)
     return has_room
 
 
@@ -282,21 +301,20 @@ def _encode_part(
 def _sum_lines(
     numbers: Shorts, places: Integers, weights: Shorts, first: int, last: int, sums: Shorts
 ) -> None:
-    """Sum some lines times their weights, eight at once so that sums are seldom stored."""
+    """Sum some lines times their weights, four at once so that sums are seldom stored."""
     for r in range(_PART):
         sums[r] = 0
-    whole = first + (last - first) // 8 * 8
-    for i in range(first, whole, 8):
-        at, by = places[i : i + 8], weights[i : i + 8]
-        a, b, c, d = numbers[at[0]], numbers[at[1]], numbers[at[2]], numbers[at[3]]
-        e, f, g, h = numbers[at[4]], numbers[at[5]], numbers[at[6]], numbers[at[7]]
+    whole = first + (last - first) // 4 * 4
+    for i in range(first, whole, 4):
+        a, b, c, d = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
+        line_a, line_b = numbers[places[i]], numbers[places[i + 1]]
+        line_c, line_d = numbers[places[i + 2]], numbers[places[i + 3]]
         for r in range(_PART):
-            four = by[0] * a[r] + by[1] * b[r] + by[2] * c[r] + by[3] * d[r]
-            sums[r] += four + by[4] * e[r] + by[5] * f[r] + by[6] * g[r] + by[7] * h[r]
+            sums[r] += a * line_a[r] + b * line_b[r] + c * line_c[r] + d * line_d[r]
     for i in range(whole, last):
-        factor, a = weights[i], numbers[places[i]]
+        a, line_a = weights[i], numbers[places[i]]
         for r in range(_PART):
-            sums[r] += factor * a[r]
+            sums[r] += a * line_a[r]
 
 
 @compiled
@@ -347,11 +365,11 @@ def predict_rows(
             for u in range(widths[0]):
                 first, last = model.starts[u], model.starts[u + 1]
                 if first < last:
-                    line = by_numbers[model.kept[u], rows] if model.kept[u] >= 0 else some
-                    _sum_lines(numbers, model.places, model.weights, first, last, line)
+                    _sum_lines(numbers, model.places, model.weights, first, last, some)
                     if model.kept[u] < 0:
-                        words = after[1 + u, part * (_PART // 64) : (part + 1) * (_PART // 64)]
-                        _pack(line, model.limits[u], words)
+                        _pack(some, model.limits[u], after[1 + u, _words(part)])
+                    else:
+                        by_numbers[model.kept[u], rows] = some
         u = 0
         for layer in range(len(widths)):
             is_last = layer + 1 == len(widths)
