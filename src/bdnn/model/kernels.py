@@ -17,6 +17,8 @@ from bdnn.limits import LARGEST_INPUT
 
 #: Rows of 16 bits are filled up to so many.
 LANES = 32
+#: Bytes of what :func:`predict_small_row` reads first.
+HEAD = 32
 #: What a prediction returns where a cell is missing or too large for any.
 REFUSED = -1
 
@@ -146,8 +148,8 @@ def predict_row(row: Floats, integers: Integers, floats: Floats, scores: Floats)
 
 @compiled
 def _small_inputs(
-    row: Floats, terms: Integers, values: Floats, fills: Floats, step: float, levels: Integers
-) -> int:
+    row: Floats, terms: Integers, values: Floats, fills: Floats, step: float, levels: Shorts
+) -> float:
     """Write the numbers of a row in steps, and return the largest, or -1 if one is no multiple."""
     inverse, largest = 1.0 / step if step > 0.0 else 1.0, 0.0
     for k in range(len(terms)):
@@ -155,22 +157,22 @@ def _small_inputs(
         if x != x:
             x = fills[terms[k, 0]]
         if terms[k, 1]:
-            levels[k] = np.int64((values[k, 2] if x == values[k, 0] else values[k, 1]) * inverse)
+            levels[k] = np.int16((values[k, 2] if x == values[k, 0] else values[k, 1]) * inverse)
             continue
         if step > 0.0:
             x = (x - values[k, 0]) * (values[k, 1] * inverse)
         whole = np.rint(x)
         if step == 0.0 and whole != x:
-            return -1
+            return -1.0
         largest = max(largest, abs(whole))
-        levels[k] = np.int64(whole)
-    return np.int64(min(largest, LARGEST_SCALED))
+        levels[k] = np.int16(np.int32(whole))
+    return largest
 
 
 @compiled
-def _add_weighted(inputs: Integers, weights: Shorts, sums: Shorts) -> None:
+def _add_weighted(inputs: Shorts, weights: Shorts, sums: Shorts) -> None:
     """Add rows of weights times inputs, most of which may be 0, eight at once."""
-    others, n_others = np.empty(len(inputs) + 8, dtype=np.int64), 0
+    others, n_others = np.empty(len(inputs), dtype=np.int64), 0
     for k in range(len(inputs)):
         others[n_others] = k
         n_others += inputs[k] != 0
@@ -192,23 +194,27 @@ def _add_weighted(inputs: Integers, weights: Shorts, sums: Shorts) -> None:
 
 
 @compiled
-def predict_small_row(
-    row: Floats, most: int, integers: Integers, floats: Floats, shorts: Shorts, scores: Floats
-) -> int:
-    """As :func:`predict_row` by sums of 16 bits, for numbers of at most so many steps.
+def predict_small_row(row: Floats, data: NDArray[np.uint8]) -> int:
+    """As :func:`predict_row` by sums of 16 bits, without scores.
 
-    The shorts are the weights of the numbers and the table, both in steps, and limits of the first
-    units; then weights and limits of every further layer. Rows are filled up to multiples of lanes.
+    The bytes begin with how many steps large numbers may be, with the ends of the integers and
+    doubles that follow, and with where the shorts begin. The shorts are the weights of the numbers and the table, both in steps, and limits
+    of the first units; then weights and limits of every further layer. Their rows are filled up to
+    multiples of lanes.
     """
+    most, at_floats, end, at_shorts = data[:HEAD].view(np.int64)
+    integers = data[HEAD:at_floats].view(np.int64)
+    floats = data[at_floats:end].view(np.float64)
+    shorts = data[at_shorts:].view(np.int16)
     terms, groups, shapes, fills, values, cuts, _ = _parts(len(row), integers, floats)
     step, n_layers = floats[0], len(shapes)
     for j in range(len(row)):
         if is_refused(row[j], fills[j]):
             return REFUSED
-    inputs = np.empty(len(terms), dtype=np.int64)
+    inputs = np.empty(len(terms), dtype=np.int16)
     if not 0 <= _small_inputs(row, terms, values, fills, step, inputs) <= most:
-        return predict_row(row, integers, floats, scores)
-    place = 0
+        return predict_row(row, integers, floats, np.empty(shapes[-1, 1]))
+    place, best, most_score = 0, 0, -np.inf
     for layer in range(n_layers):
         n_inputs, n_units, n_levels = shapes[layer]
         width = -(-n_units // LANES) * LANES
@@ -221,20 +227,18 @@ def predict_small_row(
             place += table.size
             _add_bins(row, groups, cuts, table, sums)
         if layer + 1 < n_layers:
-            inputs = np.empty(n_units, dtype=np.int64)
+            inputs = np.empty(n_units, dtype=np.int16)
             for u in range(n_units):
                 inputs[u] = sums[u] >= shorts[place + u]
             place += width
             continue
         first = len(floats) - n_units - (n_levels + 1 if n_levels else 0)
-        unit, best = step if layer == 0 and step > 0.0 else 1.0, 0
+        unit = step if layer == 0 and step > 0.0 else 1.0
         for u in range(n_units):
             score, threshold = sums[u] * unit, floats[first + u]
-            scores[u] = score - threshold
-            if n_levels:
-                scores[u] = 1.0 if score >= threshold else 0.0
-            if scores[u] > scores[best]:
-                best = u
+            score = (1.0 if score >= threshold else 0.0) if n_levels else score - threshold
+            if score > most_score:
+                best, most_score = u, score
     return best
 
 

@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from bdnn.encoding.bins import make_bins
 from bdnn.encoding.encoder import Encoder
 from bdnn.encoding.scaling import LARGEST_SCALED
-from bdnn.model.kernels import LANES
+from bdnn.model.kernels import HEAD, LANES
 from bdnn.model.sliced import GE, GROUP, IS, MISSING, MOST_PLANES, Sliced
 from bdnn.network.activation import STEP, FloatArray
 from bdnn.network.network import Network
 
 # A sum of 16 bits, less one on either side for limits that no sum reaches.
 _MOST_SUM = 2**15 - 2
+_CACHE_LINE = 64
 _KINDS = {"ge": GE, "is": IS, "missing": MISSING}
 
 Integers = NDArray[np.int64]
@@ -36,23 +37,29 @@ def row_arrays(encoder: Encoder, network: Network) -> tuple[Integers, FloatArray
     return np.concatenate(integers), np.concatenate([*doubles, parameters])
 
 
-def small_arrays(encoder: Encoder, network: Network) -> tuple[int, NDArray[np.int16]]:
-    """How many steps large numbers of a row may be, and the same in 16 bits; 0 if none may."""
+def small_data(encoder: Encoder, network: Network) -> NDArray[np.uint8] | None:
+    """What :func:`bdnn.model.kernels.predict_small_row` takes, None if no sum has room."""
     most = _room(encoder, network)
     if not most:
-        return 0, np.empty(0, dtype=np.int16)
+        return None
     unit, n = encoder.step or 1.0, encoder.n_numbers
     parts = [network.weights[0][:, :n].T, _bins(encoder, network).table / unit]
     for W, t in zip(network.weights[1:], network.thresholds[:-1], strict=True):
         parts += [_small_limits(t[:, 0] / unit)[None], W.T]
         unit = 1.0  # of what hidden units say
     padded = [np.pad(part, ((0, 0), (0, -part.shape[1] % LANES))).ravel() for part in parts]
-    found = np.concatenate(padded).astype(np.int16)
+    integers, doubles = row_arrays(encoder, network)
+    at_doubles = HEAD + integers.nbytes
+    end = at_doubles + doubles.nbytes
+    at_shorts = -(-end // _CACHE_LINE) * _CACHE_LINE
+    head = np.array([most, at_doubles, end, at_shorts], dtype=np.int64)
+    shorts = np.concatenate(padded).astype(np.int16)
     # Vectors across two lines of cache are twice as slow.
-    room = np.empty(len(found) + 32, dtype=np.int16)
-    first = -(room.ctypes.data // 2) % 32
-    room[first : first + len(found)] = found
-    return most, room[first : first + len(found)]
+    room = np.zeros(at_shorts + shorts.nbytes + _CACHE_LINE, dtype=np.uint8)
+    data = room[-room.ctypes.data % _CACHE_LINE :][: at_shorts + shorts.nbytes]
+    for at, part in ((0, head), (HEAD, integers), (at_doubles, doubles), (at_shorts, shorts)):
+        data[at : at + part.nbytes] = part.view(np.uint8)
+    return data
 
 
 def _small_limits(limits: FloatArray) -> FloatArray:

@@ -14,7 +14,7 @@ from bdnn.encoding.reading import note_gaps, read_codes
 from bdnn.errors import DataError
 from bdnn.limits import LARGEST_INPUT
 from bdnn.model import kernels
-from bdnn.model.layout import row_arrays, sliced, small_arrays
+from bdnn.model.layout import row_arrays, sliced, small_data
 from bdnn.model.sliced import predict_rows
 from bdnn.network.activation import FloatArray
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # So few would leave most of a block empty.
 _FEW_ROWS = 16
+_DOUBLE = np.dtype(np.float64)
 
 
 class Predictor:
@@ -51,7 +52,7 @@ class Predictor:
         self._labels = model.labels.tolist()
         self._n_columns = encoder.n_columns
         self._arrays = row_arrays(encoder, network)
-        self._most, self._shorts = small_arrays(encoder, network)
+        self._small = None if model.targets else small_data(encoder, network)
         self._sliced = sliced(encoder, network)
 
     def __call__(self, row: ArrayLike | Sequence[Any]) -> Any:
@@ -68,15 +69,13 @@ class Predictor:
         label or array of labels
             Of a regressor an array of shape (n_outputs,) or (n_rows, n_outputs).
         """
-        if not (type(row) is np.ndarray and row.dtype == np.float64 and self._takes_codes):
+        if not (type(row) is np.ndarray and row.dtype is _DOUBLE and self._takes_codes):
             row = self._codes(row)
         if row.ndim == 1 and len(row) == self._n_columns:
-            scores = np.empty(self._n_outputs)
-            if self._most:
-                found = kernels.predict_small_row(
-                    row, self._most, *self._arrays, self._shorts, scores
-                )
+            if self._small is not None:
+                found = kernels.predict_small_row(row, self._small)
             else:
+                scores = np.empty(self._n_outputs)
                 found = kernels.predict_row(row, *self._arrays, scores)
             if found < 0:
                 self._refuse(row[None])
