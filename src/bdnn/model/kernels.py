@@ -1,10 +1,9 @@
-"""Compiled prediction: from codes of raw columns to classes, bit for bit as the forward pass.
+"""Compiled prediction of a row: from codes to its class, bit for bit as the forward pass.
 
 Numbers are scaled and multiplied. The bits of a column depend on its bin alone, which is how many
 cuts its value reaches, or that it is missing; so every bin has a row of what its bits add to the
-sums of the first units. One row goes through doubles, which are added in the order of the inputs as
-the forward pass does. Many rows go through whole numbers of 16 bits, a block of rows at a time; a
-block with numbers that have no room there goes row by row.
+sums of the first units. All are added as doubles in the order of the inputs, as the forward pass
+does. See ``sliced`` for many rows.
 """
 
 from __future__ import annotations
@@ -16,11 +15,12 @@ from bdnn.compiled import compiled
 from bdnn.encoding.scaling import LARGEST_SCALED
 from bdnn.limits import LARGEST_INPUT
 
+#: Rows of 16 bits are filled up to so many.
+LANES = 32
+#: Bytes of what :func:`predict_small_row` reads first.
+HEAD = 32
 #: What a prediction returns where a cell is missing or too large for any.
 REFUSED = -1
-
-#: Loops of known length are vectors: of so many rows, and of units in tables of so many columns.
-_ROWS, LANES = 256, 32
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -28,13 +28,15 @@ Shorts = NDArray[np.int16]
 
 
 @compiled
-def _is_refused(x: float, fill: float) -> bool:
+def is_refused(x: float, fill: float) -> bool:
     """Whether a cell is too large, or is missing and nothing stands in for it."""
     return not abs(x) <= LARGEST_INPUT and (x == x or fill != fill)
 
 
 @compiled
-def _add_bins(row: Floats, groups: Integers, cuts: Floats, table: Floats, sums: Floats) -> None:
+def _add_bins(
+    row: Floats, groups: Integers, cuts: Floats, table: Floats | Shorts, sums: Floats | Shorts
+) -> None:
     """Add what the bits of a row add to the sums of the first units."""
     for g in range(len(groups)):
         column, first, last, start = groups[g]
@@ -50,33 +52,46 @@ def _add_bins(row: Floats, groups: Integers, cuts: Floats, table: Floats, sums: 
 
 
 @compiled
-def predict_row(
-    row: Floats,
-    fills: Floats,
-    terms: Integers,
-    values: Floats,
-    step: float,
-    groups: Integers,
-    cuts: Floats,
-    table: Floats,
-    shapes: Integers,
-    parameters: Floats,
-    scores: Floats,
-) -> int:
+def _parts(
+    n_columns: int, integers: Integers, floats: Floats
+) -> tuple[Integers, Integers, Integers, Floats, Floats, Floats, int]:
+    """Terms, groups and layers; fills, values and cuts, and where the doubles go on."""
+    n_terms, n_groups, n_cuts, _, n_layers = integers[:5]
+    at = 5
+    terms = integers[at : at + 2 * n_terms].reshape(n_terms, 2)
+    at += 2 * n_terms
+    groups = integers[at : at + 4 * n_groups].reshape(n_groups, 4)
+    at += 4 * n_groups
+    shapes = integers[at : at + 3 * n_layers].reshape(n_layers, 3)
+    fills = floats[1 : 1 + n_columns]
+    place = 1 + n_columns
+    values = floats[place : place + 3 * n_terms].reshape(n_terms, 3)
+    place += 3 * n_terms
+    return terms, groups, shapes, fills, values, floats[place : place + n_cuts], place + n_cuts
+
+
+@compiled
+def predict_row(row: Floats, integers: Integers, floats: Floats, scores: Floats) -> int:
     """Write the scores of a row, and return the place of the largest, or that it is refused.
 
-    A term is a column, and whether it is the indicator of a text; its values are shift and factor,
-    or the text's code and the numbers for others and for it. A group is a column, the places of its
-    cuts from first to last, and its first row of the table. ``shapes`` has a line of inputs, units
-    and thresholds per unit for every layer, ``parameters`` the weights by input, the thresholds by
-    unit and the values of units of every layer in turn. A layer without thresholds per unit has
-    sums minus thresholds for scores.
+    All numbers of a model stand one after the other, because every array costs a call 0.1 us. The
+    integers begin with how many terms, groups, cuts, rows of the table and layers there are, and
+    the doubles with the step. A term is a column, and whether it is the indicator of a text. A
+    group is a column, the places of its cuts from first to last, and its first row of the table. A
+    layer has inputs, units and thresholds per unit; without these, scores are sums minus
+    thresholds. The doubles are what stands in for missing values; three numbers per term, which
+    are shift and factor, or the text's code and the numbers for others and for it; cuts; the table;
+    and of every layer in turn weights by input, thresholds by unit and the values of units.
     """
-    for j in range(len(fills)):
-        if _is_refused(row[j], fills[j]):
+    terms, groups, shapes, fills, values, cuts, place = _parts(len(row), integers, floats)
+    n_terms, n_layers, step = len(terms), len(shapes), floats[0]
+    table = floats[place : place + integers[3] * shapes[0, 1]].reshape(integers[3], shapes[0, 1])
+    place += table.size
+    for j in range(len(row)):
+        if is_refused(row[j], fills[j]):
             return REFUSED
-    before = np.empty(len(terms))
-    for k in range(len(terms)):
+    before = np.empty(n_terms)
+    for k in range(n_terms):
         x = row[terms[k, 0]]
         if x != x:
             x = fills[terms[k, 0]]
@@ -86,26 +101,31 @@ def predict_row(
             x = min(max((x - values[k, 0]) * values[k, 1], -LARGEST_SCALED), LARGEST_SCALED)
             x = np.rint(x / step) * step
         before[k] = x
-    place = 0
-    for layer in range(len(shapes)):
+    for layer in range(n_layers):
         n_inputs, n_units, n_levels = shapes[layer]
         sums = np.zeros(n_units)
-        weights = parameters[place : place + n_inputs * n_units].reshape(n_inputs, n_units)
+        weights = floats[place : place + n_inputs * n_units].reshape(n_inputs, n_units)
+        # Inputs that are 0 add nothing, and are many.
+        others, n_others = np.empty(n_inputs, dtype=np.int64), 0
+        for k in range(n_inputs):
+            others[n_others] = k
+            n_others += before[k] != 0.0
         # Four inputs at once, each added by itself: fewer stores, and no other rounding.
-        whole = n_inputs // 4 * 4
-        for k in range(0, whole, 4):
-            a, b, c, d = before[k], before[k + 1], before[k + 2], before[k + 3]
-            by_a, by_b, by_c, by_d = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        whole = n_others // 4 * 4
+        for i in range(0, whole, 4):
+            j, k, m, n = others[i], others[i + 1], others[i + 2], others[i + 3]
+            a, b, c, d = before[j], before[k], before[m], before[n]
+            by_a, by_b, by_c, by_d = weights[j], weights[k], weights[m], weights[n]
             for u in range(n_units):
                 sums[u] = (((sums[u] + by_a[u] * a) + by_b[u] * b) + by_c[u] * c) + by_d[u] * d
-        for k in range(whole, n_inputs):
+        for k in others[whole:n_others]:
             by_a, a = weights[k], before[k]
             for u in range(n_units):
                 sums[u] += by_a[u] * a
         if layer == 0:
             _add_bins(row, groups, cuts, table, sums)
         place += n_inputs * n_units
-        limits = parameters[place : place + n_units * max(1, n_levels)]
+        limits = floats[place : place + n_units * max(1, n_levels)]
         place += len(limits)
         if n_levels == 0:
             for u in range(n_units):
@@ -115,7 +135,7 @@ def predict_row(
                 level = 0
                 for limit in limits[u * n_levels : (u + 1) * n_levels]:
                     level += sums[u] >= limit
-                sums[u] = parameters[place + level]
+                sums[u] = floats[place + level]
             place += n_levels + 1
         before = sums
     best = 0
@@ -127,210 +147,109 @@ def predict_row(
 
 
 @compiled
-def _encode_block(
-    X: Floats,
-    fills: Floats,
-    terms: Integers,
-    values: Floats,
-    step: float,
-    most: float,
-    levels: Shorts,
-) -> bool:
-    """Write the numbers of a block in multiples of the step, one line each.
-
-    Returns false if a cell is refused, or a number is no multiple or larger than ``most``.
-    """
-    raw = np.empty(_ROWS)
-    inverse = 1.0 / step if step > 0.0 else 1.0
-    odd = 0
-    for r in range(len(X)):
-        for j in range(len(fills)):
-            odd |= not abs(X[r, j]) <= LARGEST_INPUT
-    has_gaps = odd != 0
-    if has_gaps:
-        for r in range(len(X)):
-            for j in range(len(fills)):
-                if _is_refused(X[r, j], fills[j]):
-                    return False
-    odd = 0
+def _small_inputs(
+    row: Floats, terms: Integers, values: Floats, fills: Floats, step: float, levels: Shorts
+) -> float:
+    """Write the numbers of a row in steps, and return the largest, or -1 if one is no multiple."""
+    inverse, largest = 1.0 / step if step > 0.0 else 1.0, 0.0
     for k in range(len(terms)):
-        column, line = terms[k, 0], levels[k]
-        for r in range(len(X)):
-            raw[r] = X[r, column]
-        if has_gaps:
-            for r in range(len(X)):
-                raw[r] = raw[r] if raw[r] == raw[r] else fills[column]
+        x = row[terms[k, 0]]
+        if x != x:
+            x = fills[terms[k, 0]]
         if terms[k, 1]:
-            code = values[k, 0]
-            off, on = np.int16(values[k, 1] * inverse), np.int16(values[k, 2] * inverse)
-            for r in range(len(X)):
-                line[r] = on if raw[r] == code else off
+            levels[k] = np.int16((values[k, 2] if x == values[k, 0] else values[k, 1]) * inverse)
             continue
-        shift, factor = values[k, 0], values[k, 1]
-        for r in range(len(X)):
-            x = raw[r]
-            # What the forward pass clips has no room here anyway.
-            if step > 0.0:
-                x = (x - shift) * factor
-            whole = np.rint(x * inverse)
-            odd |= not abs(whole) <= most
-            odd |= step == 0.0 and whole != x
-            line[r] = np.int16(np.int32(whole))
-    return odd == 0
+        if step > 0.0:
+            x = (x - values[k, 0]) * (values[k, 1] * inverse)
+        whole = np.rint(x)
+        if step == 0.0 and whole != x:
+            return -1.0
+        largest = max(largest, abs(whole))
+        levels[k] = np.int16(np.int32(whole))
+    return largest
 
 
 @compiled
-def _sum_bins(
-    X: Floats, groups: Integers, cuts: Floats, table: Shorts, rows: Integers, sums: Shorts
-) -> None:
-    """Sum the table's rows of all bins, one line per row of the block."""
-    n_rows, raw = len(X), np.empty(_ROWS)
-    for g in range(len(groups)):
-        column, first, last, start = groups[g]
-        line = rows[g]
-        for r in range(n_rows):
-            raw[r] = X[r, column]
-            line[r] = start if raw[r] == raw[r] else start + last - first + 1
-        for cut in cuts[first:last]:
-            for r in range(n_rows):
-                line[r] += raw[r] >= cut
-    _add_rows(rows[:, :n_rows], table, sums)
+def _add_weighted(inputs: Shorts, weights: Shorts, sums: Shorts) -> None:
+    """Add rows of weights times inputs, most of which may be 0, eight at once."""
+    others, n_others = np.empty(len(inputs), dtype=np.int64), 0
+    for k in range(len(inputs)):
+        others[n_others] = k
+        n_others += inputs[k] != 0
+    whole = n_others // 8 * 8
+    for i in range(0, whole, 8):
+        j, k, m, n = others[i], others[i + 1], others[i + 2], others[i + 3]
+        p, q, r, s = others[i + 4], others[i + 5], others[i + 6], others[i + 7]
+        by_a, by_b, by_c, by_d = weights[j], weights[k], weights[m], weights[n]
+        by_e, by_f, by_g, by_h = weights[p], weights[q], weights[r], weights[s]
+        a, b, c, d = inputs[j], inputs[k], inputs[m], inputs[n]
+        e, f, g, h = inputs[p], inputs[q], inputs[r], inputs[s]
+        for u in range(len(sums)):
+            four = by_a[u] * a + by_b[u] * b + by_c[u] * c + by_d[u] * d
+            sums[u] += four + by_e[u] * e + by_f[u] * f + by_g[u] * g + by_h[u] * h
+    for k in others[whole:n_others]:
+        by_a, a = weights[k], inputs[k]
+        for u in range(len(sums)):
+            sums[u] += by_a[u] * a
 
 
 @compiled
-def _add_rows(rows: Integers, table: Shorts, sums: Shorts) -> None:
-    """Sum rows of a table for every column of ``rows``, eight at once: sums are seldom stored."""
-    n_groups, n_rows = rows.shape
-    width, whole = table.shape[1], n_groups // 8 * 8
-    for r in range(n_rows):
-        out = sums[r]
-        for u in range(width):
-            out[u] = 0
-        for i in range(0, whole, 8):
-            a, b, c, d = (
-                table[rows[i, r]],
-                table[rows[i + 1, r]],
-                table[rows[i + 2, r]],
-                table[rows[i + 3, r]],
-            )
-            e, f, g, h = (
-                table[rows[i + 4, r]],
-                table[rows[i + 5, r]],
-                table[rows[i + 6, r]],
-                table[rows[i + 7, r]],
-            )
-            for u in range(width):
-                out[u] += a[u] + b[u] + c[u] + d[u] + e[u] + f[u] + g[u] + h[u]
-        for i in range(whole, n_groups):
-            a = table[rows[i, r]]
-            for u in range(width):
-                out[u] += a[u]
+def predict_small_row(row: Floats, data: NDArray[np.uint8]) -> int:
+    """As :func:`predict_row` by sums of 16 bits, without scores.
 
-
-@compiled
-def _sum_lines(
-    levels: Shorts, places: Integers, weights: Shorts, first: int, last: int, sums: Shorts
-) -> None:
-    """Sum some lines times their weights, four at once so that sums are seldom stored."""
-    for r in range(_ROWS):
-        sums[r] = 0
-    whole = first + (last - first) // 4 * 4
-    for i in range(first, whole, 4):
-        a, b, c, d = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
-        line_a, line_b = levels[places[i]], levels[places[i + 1]]
-        line_c, line_d = levels[places[i + 2]], levels[places[i + 3]]
-        for r in range(_ROWS):
-            sums[r] += a * line_a[r] + b * line_b[r] + c * line_c[r] + d * line_d[r]
-    for i in range(whole, last):
-        a, line_a = weights[i], levels[places[i]]
-        for r in range(_ROWS):
-            sums[r] += a * line_a[r]
-
-
-@compiled
-def predict_rows(
-    X: Floats,
-    found: Integers,
-    fills: Floats,
-    terms: Integers,
-    values: Floats,
-    step: float,
-    groups: Integers,
-    cuts: Floats,
-    table: Floats,
-    shapes: Integers,
-    parameters: Floats,
-    most: float,
-    short_table: Shorts,
-    widths: Integers,
-    starts: Integers,
-    places: Integers,
-    weights: Shorts,
-    limits: Shorts,
-    thresholds: Floats,
-    by_output: bool,
-) -> int:
-    """Write the classes of rows; returns the row that is refused, or the number of rows.
-
-    Unit ``u`` of all layers adds the inputs ``places[starts[u]:starts[u + 1]]`` of its layer,
-    times their weights; hidden units have limits, outputs thresholds. Numbers may be up to
-    ``most`` steps large, 0 if no row may go this way.
+    The bytes begin with how many steps large numbers may be, with the ends of the integers and
+    doubles that follow, and with where the shorts begin. The shorts are the weights of the numbers and the table, both in steps, and limits
+    of the first units; then weights and limits of every further layer. Their rows are filled up to
+    multiples of lanes.
     """
-    n_outputs, largest = widths[-1], len(terms)
-    for width in widths:
-        largest = max(largest, width)
-    before = np.zeros((largest, _ROWS), dtype=np.int16)
-    after = np.zeros((largest, _ROWS), dtype=np.int16)
-    by_bins = np.zeros((_ROWS, short_table.shape[1]), dtype=np.int16)
-    rows = np.zeros((len(groups), _ROWS), dtype=np.int64)
-    sums, best, scores = np.zeros(_ROWS, dtype=np.int16), np.zeros(_ROWS), np.zeros(n_outputs)
-    unit = step if step > 0.0 and len(widths) == 1 else 1.0
-    for first in range(0, len(X), _ROWS):
-        block = X[first : first + _ROWS]
-        if most == 0.0 or not _encode_block(block, fills, terms, values, step, most, before):
-            for r in range(len(block)):
-                found[first + r] = predict_row(
-                    block[r],
-                    fills,
-                    terms,
-                    values,
-                    step,
-                    groups,
-                    cuts,
-                    table,
-                    shapes,
-                    parameters,
-                    scores,
-                )
-                if found[first + r] < 0:
-                    return first + r
+    most, at_floats, end, at_shorts = data[:HEAD].view(np.int64)
+    integers = data[HEAD:at_floats].view(np.int64)
+    floats = data[at_floats:end].view(np.float64)
+    shorts = data[at_shorts:].view(np.int16)
+    terms, groups, shapes, fills, values, cuts, _ = _parts(len(row), integers, floats)
+    step, n_layers = floats[0], len(shapes)
+    for j in range(len(row)):
+        if is_refused(row[j], fills[j]):
+            return REFUSED
+    inputs = np.empty(len(terms), dtype=np.int16)
+    if not 0 <= _small_inputs(row, terms, values, fills, step, inputs) <= most:
+        return predict_row(row, integers, floats, np.empty(shapes[-1, 1]))
+    place, best, most_score = 0, 0, -np.inf
+    for layer in range(n_layers):
+        n_inputs, n_units, n_levels = shapes[layer]
+        width = -(-n_units // LANES) * LANES
+        sums = np.zeros(width, dtype=np.int16)
+        weights = shorts[place : place + n_inputs * width].reshape(n_inputs, width)
+        place += n_inputs * width
+        _add_weighted(inputs, weights, sums)
+        if layer == 0:
+            table = shorts[place : place + integers[3] * width].reshape(integers[3], width)
+            place += table.size
+            _add_bins(row, groups, cuts, table, sums)
+        if layer + 1 < n_layers:
+            inputs = np.empty(n_units, dtype=np.int16)
+            for u in range(n_units):
+                inputs[u] = sums[u] >= shorts[place + u]
+            place += width
             continue
-        if len(groups):
-            _sum_bins(block, groups, cuts, short_table, rows, by_bins)
-        u = 0
-        for layer in range(len(widths)):
-            is_last = layer + 1 == len(widths)
-            for i in range(widths[layer]):
-                _sum_lines(before, places, weights, starts[u], starts[u + 1], sums)
-                if layer == 0 and len(groups):
-                    for r in range(len(block)):
-                        sums[r] += by_bins[r, i]
-                if not is_last:
-                    limit, line = limits[u], after[i]
-                    for r in range(_ROWS):
-                        line[r] = sums[r] >= limit
-                else:
-                    threshold = thresholds[i]
-                    for r in range(len(block)):
-                        score = sums[r] * unit
-                        if by_output:
-                            score = 1.0 if score >= threshold else 0.0
-                        else:
-                            score -= threshold
-                        # Without a branch, which rows of mixed classes would mispredict.
-                        is_better = i == 0 or score > best[r]
-                        best[r] = score if is_better else best[r]
-                        found[first + r] = i if is_better else found[first + r]
-                u += 1
-            before, after = after, before
+        first = len(floats) - n_units - (n_levels + 1 if n_levels else 0)
+        unit = step if layer == 0 and step > 0.0 else 1.0
+        for u in range(n_units):
+            score, threshold = sums[u] * unit, floats[first + u]
+            score = (1.0 if score >= threshold else 0.0) if n_levels else score - threshold
+            if score > most_score:
+                best, most_score = u, score
+    return best
+
+
+@compiled
+def predict_each(
+    X: Floats, found: Integers, integers: Integers, floats: Floats, n_outputs: int
+) -> int:
+    """Write the classes of rows one by one; returns the one that is refused, or their number."""
+    scores = np.empty(n_outputs)
+    for r in range(len(X)):
+        found[r] = predict_row(X[r], integers, floats, scores)
+        if found[r] < 0:
+            return r
     return len(X)
