@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Literal, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Generic, Literal, Self, TypeVar
+
+from bdnn.clock import Slot
+
+_POLL_SECONDS = 0.05
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -40,3 +45,42 @@ def run_tasks(
         return_as="generator",
     )
     yield from workers(delayed(function)(task) for task in tasks)
+
+
+class Ahead(Generic[Task, Result]):
+    """Results of tasks that are asked for one after the other, while threads do the next ones.
+
+    For searches that know what comes next, mostly: what they do with a result may call for others
+    first. With one thread a task is done when it is asked for.
+    """
+
+    def __init__(
+        self, function: Callable[[Task, Slot], Result], *, slot: Slot, threads: int = 1
+    ) -> None:
+        self._function, self._slot, self._threads = function, slot, threads
+        self._begun: dict[int, Future[Result]] = {}
+        self._is_over = False
+        # Threads look at the clock alone: whom the slot asks besides may not expect them.
+        self._quiet = Slot(slot.deadline, slot.clock, lambda: self._is_over)
+
+    def __enter__(self) -> Self:
+        self._pool = ThreadPoolExecutor(self._threads) if self._threads > 1 else None
+        return self
+
+    def __exit__(self, *_exception: object) -> None:
+        self._is_over = True
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+
+    def first(self, tasks: Mapping[int, Task]) -> Result:
+        """Result of the first of some tasks by their numbers; others are begun beside it."""
+        number, task = next(iter(tasks.items()))
+        if self._pool is None:
+            return self._function(task, self._slot)
+        for key, other in tasks.items():
+            if key not in self._begun:
+                self._begun[key] = self._pool.submit(self._function, other, self._quiet)
+        future = self._begun.pop(number)
+        while not wait([future], _POLL_SECONDS).done:
+            self._is_over = self._slot.is_over()
+        return future.result()

@@ -156,6 +156,16 @@ def test_what_an_input_needs():
     assert required(majority, apart, (1, 1, 0), False) is None
 
 
+def test_threads_change_nothing():
+    rng = np.random.default_rng(1)
+    X = rng.integers(-3, 4, size=(40, 3)) / 4
+    problem = make(X, rng.integers(0, 2, 40), (2,), weights="ternary")
+    ways = [list(ListedUnits(threads).bounds(problem, Slot())) for threads in (1, 3)]
+    n_nodes = int(ways[0][-1].origin.split()[-2])
+    assert n_nodes > 10  # so that there is something to do side by side
+    assert ways[0] == ways[1]
+
+
 def test_run_ends_at_a_known_loss_and_when_told():
     problem = make(CROSS, [1, 1, 0, 0], (1,), weights="ternary")
     found = list(ListedUnits().bounds(problem, Slot.of(60), 2))

@@ -116,6 +116,22 @@ def test_a_part_is_compiled_once_and_refused_to_python():
         added(1, 2)
 
 
+def test_a_part_that_was_kept_serves_other_callers(home):
+    write(
+        home / "called.py",
+        CALLED.replace("import compiled", "import part").replace("@compiled", "@part"),
+    )
+    assert run(home)[:2] == (40, 0)
+    write(home / "calling.py", CALLING + "print(sum(grown.stats.cache_hits.values()))")
+    (kept,) = (home / "__pycache__").glob("calling.twice*.nbi")
+    kept.unlink()
+    done = subprocess.run(
+        [sys.executable, "calling.py"], cwd=home, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split()[0] == "40"
+    assert done.stdout.split()[-1] == "1"
+
+
 def test_a_full_disk_keeps_nothing(home):
     nothing = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))}
     assert run(home, **nothing)[:2] == (40, 0)

@@ -8,6 +8,8 @@ way, and can stop waiting. Problems so small that all the time goes into loading
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,15 +20,32 @@ from bdnn.network.architecture import Architecture
 from bdnn.problem.create import regression
 from bdnn.problem.losses.output import classification
 from bdnn.problem.problem import Problem
+from bdnn.search.objective import OBJECTIVES, has_margins
 from bdnn.search.state import SearchState
 
 
-def wait_until_ready(slot: Slot, *, levels: bool = False) -> bool:
+def wait_until_ready(
+    slot: Slot,
+    shape: Architecture | None = None,
+    *,
+    objectives: Sequence[str] = OBJECTIVES,
+    descends: bool = True,
+) -> bool:
     """Load the compiled search; tell whether it is ready, or the slot was over before.
 
-    With ``levels`` also that of units of several values, which steps have no use for.
+    Only what networks of a shape (by default all of steps) and what the objectives have a use for:
+    a descent compiles twice as long as the rest.
     """
-    return _MOVES.wait(slot) and (not levels or _LEVELS.wait(slot))
+    kinds = ["moves"] if descends else []
+    if descends and (shape is None or shape.thresholds == "layer"):
+        kinds.append("layers")
+    if has_margins(objectives):
+        kinds.append("margins")
+    if "sparsity" in objectives:
+        kinds.append("removals")
+    # Networks of several values begin with steps.
+    rules = ("step", "ternary") if shape is not None and shape.has_levels else ("step",)
+    return all(_SEARCH[kind, rule].wait(slot) for rule in rules for kind in kinds)
 
 
 def wait_for_regression(slot: Slot, problem: Problem[Any] | None = None) -> bool:
@@ -45,18 +64,29 @@ def wait_for_worst_case(slot: Slot) -> bool:
     return _WORST_CASE.wait(slot)
 
 
-def load_moves(shape: Architecture, *, anneals: bool = False, descends: bool = True) -> None:
+def load_moves(
+    shape: Architecture,
+    *,
+    descends: bool = True,
+    anneals: bool = False,
+    removes: bool = False,
+) -> None:
     """Load what a search of such networks calls, at once."""
-    small = Architecture.create(1, 1, hidden=(1,), activation=_activation(shape))
+    thresholds = "layer" if shape.thresholds == "layer" else "neuron"
+    small = Architecture.create(
+        1, 1, hidden=(1,), activation=_activation(shape), thresholds=thresholds
+    )
     problem = classification(small, np.zeros((1, 1)), np.zeros(1, dtype=np.intp))
     state, rng = SearchState(problem, problem.constant_network()), np.random.default_rng(0)
     if descends:
         state.improve(np.arange(2), rng, 1, 0)
         for k in range(2):
-            state.move_layer_threshold(k, rng, 1)
             state.redraw(k, k, rng)
+            if thresholds == "layer":
+                state.move_layer_threshold(k, rng, 1)
     if anneals:
         state.anneal(np.arange(2), 0.0, rng)
+    if removes:
         state.try_zero(np.arange(2), 0.0)
 
 
@@ -65,27 +95,28 @@ def _activation(shape: Architecture) -> str:
     return "ternary" if shape.has_levels else "step"
 
 
-def _search(activation: str) -> None:
+def _search(kind: str, activation: str) -> None:
     from bdnn.search.descent import descend
     from bdnn.search.margin import widen_margin
 
     X = np.array([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
-    y = np.array([0, 1, 1, 0])
+    shape = Architecture.create(
+        2,
+        2,
+        hidden=(2, 2),
+        thresholds="layer" if kind == "layers" else "neuron",
+        activation=activation,
+    )
+    problem = classification(shape, X, np.array([0, 1, 1, 0]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for weights, thresholds in (("ternary", "neuron"), ("continuous", "layer")):
-            shape = Architecture.create(
-                2,
-                2,
-                hidden=(2, 2),
-                weights=weights,
-                thresholds=thresholds,
-                activation=activation,
-            )
-            problem = classification(shape, X, y)
-            found = descend(problem, slot=Slot(), seed=0, target=-1.0, max_sweeps=8)
-            order = ("loss", "margin", "sparsity")
-            widen_margin(problem, found.network, slot=Slot(), seed=0, objectives=order, sweeps=2)
+        if kind in ("moves", "layers"):
+            descend(problem, slot=Slot(), seed=0, target=-1.0, max_sweeps=8)
+        else:
+            last = "sparsity" if kind == "removals" else "margin"
+            network = problem.constant_network()
+            order = ("loss", last)
+            widen_margin(problem, network, slot=Slot(), seed=0, objectives=order, sweeps=2)
 
 
 def _search_numbers(kind: str, thresholds: str, activation: str) -> None:
@@ -116,8 +147,11 @@ def _search_worst_case() -> None:
     improve_worst_case(balls, network, wanted=1.0, sweeps=1, slot=Slot(), rng=rng)
 
 
-_MOVES = BackgroundLoad(lambda: _search("step"), name="bdnn-compile")
-_LEVELS = BackgroundLoad(lambda: _search("ternary"), name="bdnn-compile-levels")
+_SEARCH = {
+    (kind, rule): BackgroundLoad(partial(_search, kind, rule), name=f"bdnn-compile-{kind}-{rule}")
+    for kind in ("moves", "layers", "margins", "removals")
+    for rule in ("step", "ternary")
+}
 _SPLITS = BackgroundLoad(
     lambda: _search_numbers("squared", "neuron", "step"), name="bdnn-compile-splits"
 )

@@ -19,7 +19,7 @@ from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.search.loading import load_moves
-from bdnn.search.objective import Objective, output_margins
+from bdnn.search.objective import Objective, has_margins, output_margins
 from bdnn.search.state import SearchState
 
 # First temperature, in units of the wanted margin times the mass of an average sample.
@@ -72,7 +72,8 @@ def widen_margin(
             f"the network has architecture {network.architecture}, the problem has "
             f"{problem.architecture}: use bdnn.search.embed for a smaller network."
         )
-    load_moves(problem.architecture, anneals=True, descends="sparsity" in objective.order)
+    anneals, removes = has_margins(objective.order), "sparsity" in objective.order
+    load_moves(problem.architecture, descends=removes, anneals=anneals, removes=removes)
     widening = _Widening(problem, np.random.default_rng(seed), slot, sweeps, on_network)
     best = network
     for last, name in enumerate(objective.order):

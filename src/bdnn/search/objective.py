@@ -33,6 +33,11 @@ OBJECTIVES = ("loss", "error", "margin", "smallest_margin", "sparsity")
 _SUMS = ("loss", "error", "margin")
 
 
+def has_margins(order: Sequence[str]) -> bool:
+    """Tell whether an order of objectives asks for margins, which annealing widens."""
+    return "margin" in order or "smallest_margin" in order
+
+
 @dataclass(frozen=True)
 class Objective:
     """An order of objectives and the margin that is wanted."""

@@ -107,7 +107,7 @@ class Learn(Phase):
             self._take(run, network, "gradients")
         if network is None or not widens:
             return widens
-        is_loaded = is_ready(run, slot)
+        is_loaded = is_ready(run, slot, ("margin",), descends=False)
         # Before margins begin and after the last moment they can end at.
         left = slot.remaining - 1.5 * run.schedule.last_passes * run.pass_seconds
         if not is_loaded or left <= 0 or run.interrupted:

@@ -37,7 +37,7 @@ from bdnn.bounds.rules import Rule, output_rules
 from bdnn.clock import Slot
 from bdnn.network.activation import BoolArray
 from bdnn.network.architecture import Architecture
-from bdnn.parallel import run_tasks
+from bdnn.parallel import Ahead, run_tasks
 from bdnn.problem.bound import Bound
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
@@ -50,6 +50,9 @@ _ELIMINATION_SHARE = 0.9
 _BITS = 30
 # Inputs whose rows are in the first linear program; others join where they are broken.
 _FIRST_INPUTS = 400
+
+# Bound, minus the depth, a number of its own, and the node.
+_Entry = tuple[int, int, int, Node]
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class ListedUnits:
         ):
             first = int(costs.min())
             yield bound(first)
-        for level in search.levels(slot):
+        for level in search.levels(slot, self.threads):
             found = bound(level)
             if level > first:
                 yield found
@@ -148,7 +151,7 @@ class UnitSearch:
     def __init__(self, task: Task, rules: Iterable[Rule]) -> None:
         self._task = task
         self._ticket = count()
-        self._open: list[tuple[int, int, int, Node]] = []
+        self._open: list[_Entry] = []
         self.n_nodes = 0
         self.record = Record()
         #: Whether some network costs no more than the bound.
@@ -168,19 +171,33 @@ class UnitSearch:
         """No network costs less."""
         return self._open[0][0]
 
-    def levels(self, slot: Slot) -> Iterator[int]:
-        """Refute level after level, and yield the next one each time."""
+    def levels(self, slot: Slot, threads: int = 1) -> Iterator[int]:
+        """Refute level after level, and yield the next one each time.
+
+        Nodes that come next are examined beside the first one. Sooner or later all of them are
+        looked at as they are, so that threads change the time and nothing else.
+        """
         best = self.bound
-        while not self.is_attained and not slot.is_over():
-            level, depth, _, node = heapq.heappop(self._open)
-            self.n_nodes += 1
-            # The relaxation of a whole rule may be far above the first level.
-            is_fresh = self.n_nodes <= self._fresh
-            outcome = Relaxation(self._task, node, None if is_fresh else level).examine(slot)
-            self._follow(node, level, depth, outcome, is_fresh)
-            if self.bound > best:
-                best = self.bound
-                yield best
+        with Ahead(self._examine, slot=slot, threads=threads) as ahead:
+            while not self.is_attained and not slot.is_over():
+                following = heapq.nsmallest(threads, self._open)
+                outcome = ahead.first({entry[2]: entry for entry in following})
+                level, depth, ticket, node = heapq.heappop(self._open)
+                self.n_nodes += 1
+                self._follow(node, level, depth, outcome, self._is_fresh(ticket))
+                if self.bound > best:
+                    best = self.bound
+                    yield best
+
+    def _is_fresh(self, ticket: int) -> bool:
+        """Whether a node is a whole rule that was never looked at."""
+        return ticket < self._fresh
+
+    def _examine(self, entry: _Entry, slot: Slot) -> Outcome:
+        level, _, ticket, node = entry
+        # The relaxation of a whole rule may be far above the first level.
+        least = None if self._is_fresh(ticket) else level
+        return Relaxation(self._task, node, least).examine(slot)
 
     def _follow(self, node: Node, level: int, depth: int, outcome: Outcome, is_fresh: bool) -> None:
         children = self.record.take(node.number, outcome)

@@ -76,7 +76,8 @@ class Alternate(Phase):
                 "the subproblems are too large to be handed to a solver in this time, so that "
                 "only a constant network or the start is returned: use method 'data_splitting'",
             )
-        if needs_moves and not wait_until_ready(slot, levels=problem.architecture.has_levels):
+        shape = problem.architecture
+        if needs_moves and not wait_until_ready(slot, shape, objectives=("loss",)):
             message = "the compiled search was not loaded when its time was over"
             return run.end("time limit", message)
         has_programs = is_readable and self.subproblems != "search"

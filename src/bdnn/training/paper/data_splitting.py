@@ -144,7 +144,7 @@ class _Load(Phase):
     is_final: ClassVar[bool] = True
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
-        wait_until_ready(slot, levels=run.problem.architecture.has_levels)
+        wait_until_ready(slot, run.problem.architecture, objectives=("loss",))
 
 
 @dataclass(frozen=True, eq=False)

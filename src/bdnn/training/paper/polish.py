@@ -217,7 +217,7 @@ def _searched_within(
     """Better and better networks that keep the constraints, the best one first."""
     rows = np.union1d(some_rows(problem, _MOST_INPUTS, rng), problem.needed_lines)
     found: list[Network] = []
-    if wait_until_ready(slot):
+    if wait_until_ready(slot, problem.architecture, objectives=("loss",)):
         search_within(
             problem.subset(rows),
             network,

@@ -145,10 +145,16 @@ class Search:
         return seconds < self.run.schedule.last_passes * self.run.pass_seconds
 
 
-def is_ready(run: Run[Any], slot: Slot) -> bool:
+def is_ready(
+    run: Run[Any], slot: Slot, objectives: Sequence[str], *, descends: bool = True
+) -> bool:
     """Wait for compiled moves, whatever the loss is by now."""
     loading = run.slot("load", slot.remaining, until_close=False)
-    return wait_until_ready(loading, levels=run.problem.architecture.has_levels)
+    if any(term.prices_weights for term in run.problem.terms):
+        objectives = (*objectives, "sparsity")
+    return wait_until_ready(
+        loading, run.problem.architecture, objectives=objectives, descends=descends
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +171,7 @@ class Begin(Phase):
     name: ClassVar[str] = _PHASE
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
-        if not is_ready(run, slot):
+        if not is_ready(run, slot, self.search.objective.order):
             self._train_by_gradients(run)
         elif run.given is None and not run.problem.terms:
             with self.search.few_threads():
@@ -341,7 +347,7 @@ class Widen(Phase):
         # A rushed run has trained nothing yet.
         least = run.schedule.rushed * seconds if search.is_rushed else 0.0
         slot = run.slot(self.name, max(seconds - reserve, least), until_close=False)
-        if slot.is_over() or not is_ready(run, slot):
+        if slot.is_over() or not is_ready(run, slot, search.objective.order):
             return
         training, validation = run.training_part, run.validation
         found: Network | None = None

@@ -68,7 +68,7 @@ class Adapt(Phase):
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
         assert run.given is not None
-        if wait_until_ready(slot, levels=run.problem.architecture.has_levels):
+        if wait_until_ready(slot, run.problem.architecture, objectives=("loss",)):
             found = descend(
                 run.problem,
                 slot=slot,
