@@ -4,8 +4,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from bdnn.evaluation.assessment import Rival, by_shares
+from bdnn.evaluation.assessment import Assessment, Rival, by_shares
 from bdnn.evaluation.doubts import Doubt
+from bdnn.evaluation.figures import NumberFigures
 from bdnn.evaluation.next_steps import suggest
 from bdnn.learning.held_out import HeldOut
 from bdnn.problem.bound import Bound
@@ -70,3 +71,11 @@ def test_a_smaller_network_is_suggested_where_a_learnt_one_overfits():
     learnt = replace(result("selected"), held_out=HeldOut(0.9, 0.01, (), bytes=5053))
     first, *_ = suggested(learnt, doubts=["overfitting"])
     assert first == "a smaller network may be as good on new rows: --max-bytes 2500"
+
+
+def test_a_proof_is_spoken_of_where_one_was_wanted():
+    for status in ("time limit", "feasible"):
+        assert "can be proven, --hidden 2" in suggested(result(status))[0]
+        assert "proven" not in " ".join(suggested(result(status), settings={"method": "descent"}))
+    numbers = Assessment("test rows", 1, NumberFigures(9, 0.5, 0.1, 1.0, 1.0))
+    assert "proven" not in " ".join(suggested(result("feasible"), numbers))

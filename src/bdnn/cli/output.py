@@ -100,6 +100,7 @@ def status_text(status: str) -> str:
     """Write how a training ended; what is proven needs a word."""
     return {
         "selected": "selected by held-out rows, nothing is proven",
+        "feasible": "feasible: nothing more to try, and no proof",
         "optimal": "optimal: no network of this shape has a smaller loss on the training rows",
     }.get(status, status)
 

@@ -37,7 +37,7 @@ def suggest(
     hidden : sequence of int
         Widths of the network's hidden layers.
     settings : mapping
-        What was asked for: ``class_weight``, ``hidden``, ``max_bytes``, ``inputs``.
+        What was asked for: ``class_weight``, ``hidden``, ``max_bytes``, ``method``.
     saved : str, optional
         The model file.
     """
@@ -64,7 +64,7 @@ def _every(
     is_loss = result.held_out is None and result.status != "selected"
     if is_loss and "overfitting" in kinds:
         yield "let held-out rows choose the network: --objective accuracy, without --method"
-    if is_loss and result.status in _STOPPED and result.bound <= 0:
+    if is_loss and _lacks_proof(result, found, settings):
         yield _prove(hidden)
     if "imbalance" in kinds and _is_missed(found) and not settings.get("class_weight"):
         yield "let every class count the same: --class-weight balanced"
@@ -94,6 +94,16 @@ def _every(
         yield "keep the network: --out model.json"
     else:
         yield f"write it in C: bdnn export {saved} --self-test 20 --verify 1000"
+
+
+def _lacks_proof(
+    result: TrainingResult, found: Assessment | None, settings: Mapping[str, Any]
+) -> bool:
+    """Whether a proof was wanted of a classifier, and nothing at all came of it."""
+    is_number = found is not None and not isinstance(found.figures, Figures)
+    is_ended = result.status in (*_STOPPED, "feasible")
+    is_wanted = settings.get("method") in (None, "auto", "exact")
+    return is_ended and is_wanted and not is_number and result.bound <= 0 < result.minimised
 
 
 def _prove(hidden: tuple[int, ...]) -> str:
