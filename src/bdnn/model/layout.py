@@ -1,4 +1,4 @@
-"""A model as a few arrays for the compiled code that predicts: for a row, and for blocks of rows."""
+"""A model as a few arrays for the compiled code that predicts a row, or blocks of rows."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.compiled import compiled
+from bdnn.compiled import compiled, part
 from bdnn.limits import LARGEST_INPUT
 from bdnn.model.kernels import Floats, Integers, is_refused, predict_row
 
@@ -28,7 +28,7 @@ GE, IS, MISSING = range(3)
 _WORDS = 64
 _ROWS = 64 * _WORDS
 # Rows whose numbers stay in cache from the table to the sums, and columns in a line of cache.
-_PART, _TILE = 128, 8
+_PART, _TILE = 256, 8
 
 Shorts = NDArray[np.int16]
 Words = NDArray[np.uint64]
@@ -71,13 +71,13 @@ class Sliced(NamedTuple):
     by_output: bool
 
 
-@compiled
-def _words(part: int) -> slice:
+@part
+def _words(piece: int) -> slice:
     """Words of a part of a block in its lines."""
-    return slice(part * (_PART // 64), (part + 1) * (_PART // 64))
+    return slice(piece * (_PART // 64), (piece + 1) * (_PART // 64))
 
 
-@compiled
+@part
 def _zeros(n_lines: int, n_words: int) -> Words:
     """Lines of words that begin where lines of cache do: vectors across two are twice as slow."""
     found = np.zeros(n_lines * n_words + 8, dtype=np.uint64)
@@ -85,7 +85,7 @@ def _zeros(n_lines: int, n_words: int) -> Words:
     return found[first : first + n_lines * n_words].reshape(n_lines, n_words)
 
 
-@compiled
+@part
 def _add_group(lines: Words, group: Integers, planes: Words, carry: Words) -> None:
     """Add eight lines to a count."""
     ones, twos, fours = planes[group[0]], planes[group[0] + 1], planes[group[0] + 2]
@@ -123,7 +123,7 @@ def _add_group(lines: Words, group: Integers, planes: Words, carry: Words) -> No
             carry[w] = both
 
 
-@compiled
+@part
 def _count(lines: Words, unit: Integers, groups: Integers, planes: Words, carry: Words) -> None:
     """Count the bits of a unit: those it takes off first, and from the complement of that on."""
     for p in range(unit[4]):
@@ -138,7 +138,7 @@ def _count(lines: Words, unit: Integers, groups: Integers, planes: Words, carry:
         _add_group(lines, groups[i], planes, carry)
 
 
-@compiled
+@part
 def _reaches(planes: Words, n_planes: int, count: int, line: Words) -> None:
     """Write which rows' counts are at least a number."""
     is_beyond = count >> n_planes != 0
@@ -154,7 +154,7 @@ def _reaches(planes: Words, n_planes: int, count: int, line: Words) -> None:
                 line[w] |= plane[w]
 
 
-@compiled
+@part
 def _add_counts(planes: Words, unit: Integers, worth: int, sums: Shorts) -> None:
     """Add what counts are worth to the sums of rows."""
     for w in range(_WORDS):
@@ -167,7 +167,7 @@ def _add_counts(planes: Words, unit: Integers, worth: int, sums: Shorts) -> None
                 some[k] += value if word >> np.uint64(k) & _ONE else 0
 
 
-@compiled
+@part
 def _pack(sums: Shorts | Floats, limit: float, line: Words) -> None:
     """Write which sums, or cells, reach a limit."""
     for w in range(len(line)):
@@ -177,7 +177,7 @@ def _pack(sums: Shorts | Floats, limit: float, line: Words) -> None:
         line[w] = word
 
 
-@compiled
+@part
 def _scale(cells: Floats, shift: float, factor: float, most: float, line: Shorts) -> bool:
     """Write scaled cells in steps; returns false if one of them has no room."""
     odd = 0
@@ -188,7 +188,7 @@ def _scale(cells: Floats, shift: float, factor: float, most: float, line: Shorts
     return odd == 0
 
 
-@compiled
+@part
 def _are_whole(cells: Floats) -> bool:
     odd = 0
     for r in range(len(cells)):
@@ -196,7 +196,7 @@ def _are_whole(cells: Floats) -> bool:
     return odd == 0
 
 
-@compiled
+@part
 def _encode_numbers(
     cells: Floats, is_text: Integers, values: Floats, step: float, most: float, numbers: Shorts
 ) -> bool:
@@ -216,7 +216,7 @@ def _encode_numbers(
     return has_room
 
 
-@compiled
+@part
 def _pack_equal(cells: Floats, value: float, line: Words) -> None:
     """Write which cells are a value."""
     for w in range(len(line)):
@@ -226,7 +226,7 @@ def _pack_equal(cells: Floats, value: float, line: Words) -> None:
         line[w] = word
 
 
-@compiled
+@part
 def _pack_missing(cells: Floats, line: Words) -> None:
     """Write which cells are missing."""
     for w in range(len(line)):
@@ -236,7 +236,7 @@ def _pack_missing(cells: Floats, line: Words) -> None:
         line[w] = word
 
 
-@compiled
+@part
 def _encode_bits(
     raw: Floats, cells: Floats, kinds: Integers, values: Floats, words: slice, lines: Words
 ) -> None:
@@ -250,9 +250,9 @@ def _encode_bits(
             _pack_missing(raw, lines[i, words])
 
 
-@compiled
+@part
 def _encode_part(
-    X: Floats, fills: Floats, model: Sliced, part: int, tile: Floats, numbers: Shorts, lines: Words
+    X: Floats, fills: Floats, model: Sliced, piece: int, tile: Floats, numbers: Shorts, lines: Words
 ) -> bool:
     """Write numbers and bits of some rows; returns false if a cell or a number has no place."""
     n_rows, n_columns = X.shape
@@ -293,11 +293,11 @@ def _encode_part(
                 seen = raw if model.is_apart[j] else cells
                 kinds, values = model.bit_kinds[some], model.bit_values[some]
                 own = lines[1 + some.start : 1 + some.stop]
-                _encode_bits(raw, seen, kinds, values, _words(part), own)
+                _encode_bits(raw, seen, kinds, values, _words(piece), own)
     return has_room
 
 
-@compiled
+@part
 def _sum_lines(
     numbers: Shorts, places: Integers, weights: Shorts, first: int, last: int, sums: Shorts
 ) -> None:
@@ -317,7 +317,7 @@ def _sum_lines(
             sums[r] += a * line_a[r]
 
 
-@compiled
+@part
 def _choose(
     sums: Shorts,
     output: int,
@@ -359,15 +359,17 @@ def predict_rows(
     is_odd = np.zeros(_ROWS // _PART, dtype=np.bool_)
     for start in range(0, len(X), _ROWS):
         block, told = X[start : start + _ROWS], found[start : start + _ROWS]
-        for part in range(0, -(-len(block) // _PART)):
-            rows = slice(part * _PART, (part + 1) * _PART)
-            is_odd[part] = not _encode_part(block[rows], fills, model, part, tile, numbers, before)
+        for piece in range(-(-len(block) // _PART)):
+            rows = slice(piece * _PART, (piece + 1) * _PART)
+            is_odd[piece] = not _encode_part(
+                block[rows], fills, model, piece, tile, numbers, before
+            )
             for u in range(widths[0]):
                 first, last = model.starts[u], model.starts[u + 1]
                 if first < last:
                     _sum_lines(numbers, model.places, model.weights, first, last, some)
                     if model.kept[u] < 0:
-                        _pack(some, model.limits[u], after[1 + u, _words(part)])
+                        _pack(some, model.limits[u], after[1 + u, _words(piece)])
                     else:
                         by_numbers[model.kept[u], rows] = some
         u = 0
@@ -398,9 +400,9 @@ def predict_rows(
                     best[:] = -np.inf
                 _choose(sums, i, unit, model.thresholds[i], model.by_output, best, told)
             before, after = after, before
-        for part in range(0, -(-len(block) // _PART)):
-            if is_odd[part]:
-                for r in range(part * _PART, min((part + 1) * _PART, len(block))):
+        for piece in range(-(-len(block) // _PART)):
+            if is_odd[piece]:
+                for r in range(piece * _PART, min((piece + 1) * _PART, len(block))):
                     told[r] = predict_row(block[r], integers, floats, scores)
                     if told[r] < 0:
                         return start + r
