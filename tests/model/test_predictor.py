@@ -14,8 +14,10 @@ from bdnn.errors import DataError
 from bdnn.export.boundary import boundary_inputs
 from bdnn.export.inputs import InputFormat
 from bdnn.model import Model
+from bdnn.model.kernels import predict_small_row
 from bdnn.model.model import LOADING
 from bdnn.model.predictor import Predictor
+from bdnn.model.sliced import predict_rows
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from tests.export.models import any_model, level_model, make_model, number_model
@@ -96,6 +98,43 @@ def test_texts_and_gaps(encode, weights):
         assert (answers == model.labels[wanted[known][:20]]).all()
 
 
+@pytest.mark.parametrize("encode", ["scaled", "cuts", "both"])
+@pytest.mark.parametrize("hidden", [(), (70,), (9, 40, 5)])
+def test_more_than_a_block(encode, hidden):
+    """Rows of two blocks, some of them in parts of a block that have to go row by row."""
+    rng = np.random.default_rng(17)
+    codes = mixed_rows(rng, 5000)
+    codes[rng.choice(5000, 3, replace=False), 0] = 1e9
+    kind = Architecture.create(1, 2, weights="int:5").weights[0]
+    encoder = Encoder.learn(codes[:60], COLUMNS, Inputs(encode), weights=kind, header=True)
+    made = make_model(rng, n_features=encoder.n_inputs, hidden=hidden, weights="int:5", scale=None)
+    wanted = made.network.predict(encoder.transform(codes))
+    predictor = Predictor(Model(encoder, made.network, ("p", "q", "r")))
+    for part in (slice(None), slice(4095), slice(-300, None), slice(-7, None)):
+        assert (predictor.outcomes(codes[part]) == wanted[part]).all()
+    odd = np.flatnonzero(codes[:, 0] == 1e9).tolist()
+    for r in (*odd, *range(200)):
+        assert predict_small_row(codes[r], predictor._small) == wanted[r]
+
+
+@pytest.mark.parametrize("n_bits", [1, 7, 8, 9, 300])
+def test_counts_of_many_bits(n_bits):
+    """Units that are on from a count on, beyond what planes can say on either side."""
+    rng = np.random.default_rng(n_bits)
+    inputs = Inputs("cuts", cuts=n_bits)
+    X = np.arange(n_bits + 1.0)[:, None]
+    kind = Architecture.create(1, 2).weights[0]
+    encoder = Encoder.learn(X, (Column("a"),), inputs, weights=kind)
+    n = encoder.n_bits
+    W = np.concatenate([np.ones((n + 3, n)), -np.ones((n + 3, n)), rng.integers(-1, 2, (9, n))])
+    limits = np.concatenate([np.arange(n + 3) - 1.0, 1.0 - np.arange(n + 3), rng.normal(size=9)])
+    V = rng.integers(-1, 2, (3, len(W))) + 0.0
+    shape = Architecture.create(n, 3, hidden=(len(W),), weights="ternary")
+    network = Network(shape, (W, V), (limits[:, None], np.array([[0.5], [0.0], [-0.5]])))
+    rows = np.repeat(X, 20, axis=0)
+    assert_like_the_forward_pass(Model(encoder, network, (0, 1, 2)), rows)
+
+
 def test_sums_without_room_for_16_bits():
     shape = Architecture.create(2, 2, hidden=(2,), weights="ternary")
     W = np.array([[1.0, 1.0], [1.0, -1.0]])
@@ -127,6 +166,18 @@ def test_lists_and_other_types_are_numbers_too():
     wanted = model.predict(np.array([[3.0, 4.0]]))[0]
     for given in (row, np.array(row), np.array(row, dtype=np.float32), np.array([3.0, 9, 4])[::2]):
         assert model.predictor(given) == wanted
+    assert len(predict_small_row.signatures) == 1
+
+
+def test_rows_of_any_layout_are_compiled_for_once():
+    model = make_model(np.random.default_rng(0), n_features=2)
+    X = np.random.default_rng(1).integers(0, 9, (100, 2)) + 0.0
+    kept = X.copy()
+    kept.flags.writeable = False
+    wanted = model.predict(X)
+    for given in (kept, np.asfortranarray(X), X.astype(np.float32)):
+        assert (model.predictor(given) == wanted).all()
+    assert len(predict_rows.signatures) == 1
 
 
 def test_a_pickled_model_leaves_the_compiled_form_behind():

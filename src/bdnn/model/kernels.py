@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.compiled import compiled
+from bdnn.compiled import compiled, part
 from bdnn.encoding.scaling import LARGEST_SCALED
 from bdnn.limits import LARGEST_INPUT
 
@@ -27,17 +27,15 @@ Integers = NDArray[np.int64]
 Shorts = NDArray[np.int16]
 
 
-@compiled
+@part
 def is_refused(x: float, fill: float) -> bool:
     """Whether a cell is too large, or is missing and nothing stands in for it."""
     return not abs(x) <= LARGEST_INPUT and (x == x or fill != fill)
 
 
-@compiled
-def _add_bins(
-    row: Floats, groups: Integers, cuts: Floats, table: Floats | Shorts, sums: Floats | Shorts
-) -> None:
-    """Add what the bits of a row add to the sums of the first units."""
+@part
+def _find_bins(row: Floats, groups: Integers, cuts: Floats, places: Integers) -> None:
+    """Write which rows of the table the bits of a row add to the sums of the first units."""
     for g in range(len(groups)):
         column, first, last, start = groups[g]
         x = row[column]
@@ -46,12 +44,10 @@ def _add_bins(
             reached = 0
             for cut in cuts[first:last]:
                 reached += x >= cut
-        by_bin = table[start + reached]
-        for u in range(len(sums)):
-            sums[u] += by_bin[u]
+        places[g] = start + reached
 
 
-@compiled
+@part
 def _parts(
     n_columns: int, integers: Integers, floats: Floats
 ) -> tuple[Integers, Integers, Integers, Floats, Floats, Floats, int]:
@@ -123,7 +119,12 @@ def predict_row(row: Floats, integers: Integers, floats: Floats, scores: Floats)
             for u in range(n_units):
                 sums[u] += by_a[u] * a
         if layer == 0:
-            _add_bins(row, groups, cuts, table, sums)
+            places = np.empty(len(groups), dtype=np.int64)
+            _find_bins(row, groups, cuts, places)
+            for bin_row in places:
+                by_bin = table[bin_row]
+                for u in range(n_units):
+                    sums[u] += by_bin[u]
         place += n_inputs * n_units
         limits = floats[place : place + n_units * max(1, n_levels)]
         place += len(limits)
@@ -146,12 +147,13 @@ def predict_row(row: Floats, integers: Integers, floats: Floats, scores: Floats)
     return best
 
 
-@compiled
+@part
 def _small_inputs(
-    row: Floats, terms: Integers, values: Floats, fills: Floats, step: float, levels: Shorts
-) -> float:
-    """Write the numbers of a row in steps, and return the largest, or -1 if one is no multiple."""
-    inverse, largest = 1.0 / step if step > 0.0 else 1.0, 0.0
+    row: Floats, terms: Integers, values: Floats, floats: Floats, most: int, levels: Shorts
+) -> bool:
+    """Write the numbers of a row in steps; returns false if one of them has no room."""
+    step, fills, odd = floats[0], floats[1:], 0
+    inverse = 1.0 / step if step > 0.0 else 1.0
     for k in range(len(terms)):
         x = row[terms[k, 0]]
         if x != x:
@@ -162,35 +164,41 @@ def _small_inputs(
         if step > 0.0:
             x = (x - values[k, 0]) * (values[k, 1] * inverse)
         whole = np.rint(x)
-        if step == 0.0 and whole != x:
-            return -1.0
-        largest = max(largest, abs(whole))
+        odd |= not abs(whole) <= most
+        odd |= step == 0.0 and whole != x
         levels[k] = np.int16(np.int32(whole))
-    return largest
+    return odd == 0
 
 
-@compiled
+@part
 def _add_weighted(inputs: Shorts, weights: Shorts, sums: Shorts) -> None:
-    """Add rows of weights times inputs, most of which may be 0, eight at once."""
-    others, n_others = np.empty(len(inputs), dtype=np.int64), 0
-    for k in range(len(inputs)):
-        others[n_others] = k
-        n_others += inputs[k] != 0
-    whole = n_others // 8 * 8
-    for i in range(0, whole, 8):
-        j, k, m, n = others[i], others[i + 1], others[i + 2], others[i + 3]
-        p, q, r, s = others[i + 4], others[i + 5], others[i + 6], others[i + 7]
-        by_a, by_b, by_c, by_d = weights[j], weights[k], weights[m], weights[n]
-        by_e, by_f, by_g, by_h = weights[p], weights[q], weights[r], weights[s]
-        a, b, c, d = inputs[j], inputs[k], inputs[m], inputs[n]
-        e, f, g, h = inputs[p], inputs[q], inputs[r], inputs[s]
+    """Add rows of weights times inputs, four at once."""
+    whole = len(inputs) // 4 * 4
+    for k in range(0, whole, 4):
+        a, b, c, d = inputs[k], inputs[k + 1], inputs[k + 2], inputs[k + 3]
+        by_a, by_b, by_c, by_d = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
         for u in range(len(sums)):
-            four = by_a[u] * a + by_b[u] * b + by_c[u] * c + by_d[u] * d
-            sums[u] += four + by_e[u] * e + by_f[u] * f + by_g[u] * g + by_h[u] * h
-    for k in others[whole:n_others]:
+            sums[u] += by_a[u] * a + by_b[u] * b + by_c[u] * c + by_d[u] * d
+    for k in range(whole, len(inputs)):
         by_a, a = weights[k], inputs[k]
         for u in range(len(sums)):
             sums[u] += by_a[u] * a
+
+
+@part
+def _add_rows(places: Integers, table: Shorts, sums: Shorts) -> None:
+    """Add rows of a table, eight at once."""
+    whole = len(places) // 8 * 8
+    for i in range(0, whole, 8):
+        at = places[i : i + 8]
+        a, b, c, d = table[at[0]], table[at[1]], table[at[2]], table[at[3]]
+        e, f, g, h = table[at[4]], table[at[5]], table[at[6]], table[at[7]]
+        for u in range(len(sums)):
+            sums[u] += a[u] + b[u] + c[u] + d[u] + e[u] + f[u] + g[u] + h[u]
+    for i in range(whole, len(places)):
+        a = table[places[i]]
+        for u in range(len(sums)):
+            sums[u] += a[u]
 
 
 @compiled
@@ -198,9 +206,9 @@ def predict_small_row(row: Floats, data: NDArray[np.uint8]) -> int:
     """As :func:`predict_row` by sums of 16 bits, without scores.
 
     The bytes begin with how many steps large numbers may be, with the ends of the integers and
-    doubles that follow, and with where the shorts begin. The shorts are the weights of the numbers and the table, both in steps, and limits
-    of the first units; then weights and limits of every further layer. Their rows are filled up to
-    multiples of lanes.
+    doubles that follow, and with where the shorts begin. The shorts are the weights of the numbers
+    and the table, both in steps, and limits of the first units; then weights and limits of every
+    further layer. Their rows are filled up to multiples of lanes.
     """
     most, at_floats, end, at_shorts = data[:HEAD].view(np.int64)
     integers = data[HEAD:at_floats].view(np.int64)
@@ -212,24 +220,29 @@ def predict_small_row(row: Floats, data: NDArray[np.uint8]) -> int:
         if is_refused(row[j], fills[j]):
             return REFUSED
     inputs = np.empty(len(terms), dtype=np.int16)
-    if not 0 <= _small_inputs(row, terms, values, fills, step, inputs) <= most:
+    if not _small_inputs(row, terms, values, floats, most, inputs):
         return predict_row(row, integers, floats, np.empty(shapes[-1, 1]))
+    places = np.empty(max(len(groups), shapes[:, 1].max()), dtype=np.int64)
+    n_places = len(groups)
+    _find_bins(row, groups, cuts, places)
     place, best, most_score = 0, 0, -np.inf
     for layer in range(n_layers):
         n_inputs, n_units, n_levels = shapes[layer]
         width = -(-n_units // LANES) * LANES
         sums = np.zeros(width, dtype=np.int16)
-        weights = shorts[place : place + n_inputs * width].reshape(n_inputs, width)
-        place += n_inputs * width
-        _add_weighted(inputs, weights, sums)
         if layer == 0:
-            table = shorts[place : place + integers[3] * width].reshape(integers[3], width)
-            place += table.size
-            _add_bins(row, groups, cuts, table, sums)
+            weights = shorts[: n_inputs * width].reshape(n_inputs, width)
+            place, n_inputs = weights.size, integers[3]
+            _add_weighted(inputs, weights, sums)
+        # Bins of the row, or the units before that are on.
+        table = shorts[place : place + n_inputs * width].reshape(n_inputs, width)
+        place += table.size
+        _add_rows(places[:n_places], table, sums)
         if layer + 1 < n_layers:
-            inputs = np.empty(n_units, dtype=np.int16)
+            n_places = 0
             for u in range(n_units):
-                inputs[u] = sums[u] >= shorts[place + u]
+                places[n_places] = u
+                n_places += sums[u] >= shorts[place + u]
             place += width
             continue
         first = len(floats) - n_units - (n_levels + 1 if n_levels else 0)

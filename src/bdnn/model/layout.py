@@ -1,4 +1,4 @@
-"""A model as a few arrays for the compiled code that predicts: for a row, and for blocks of rows."""
+"""A model as a few arrays for the compiled code that predicts a row, or blocks of rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bdnn.encoding.bins import make_bins
 from bdnn.encoding.encoder import Encoder
 from bdnn.encoding.scaling import LARGEST_SCALED
 from bdnn.model.kernels import HEAD, LANES
-from bdnn.model.sliced import GE, GROUP, IS, MISSING, MOST_PLANES, Sliced
+from bdnn.model.lines import GE, GROUP, IS, MISSING, MOST_PLANES, Sliced
 from bdnn.network.activation import STEP, FloatArray
 from bdnn.network.network import Network
 

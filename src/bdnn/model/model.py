@@ -211,14 +211,15 @@ class Model:
 
 
 def _load() -> None:
-    """Predict with a model of one input, which compiles for models of all shapes."""
+    """Predict with models of one input, which compiles for models of all shapes."""
     from bdnn.model.predictor import Predictor
 
-    shape = Architecture.create(1, 2, hidden=())
-    weights, thresholds = (np.zeros((2, 1)),), (np.zeros((2, 1)),)
-    small = Model(Encoder.of_features(1), Network(shape, weights, thresholds), (0, 1))
-    Predictor(small)(np.zeros((1, 1)))
-    Predictor(small)(np.zeros(1))
+    shape = Architecture.create(1, 2, hidden=(), weights="continuous")
+    for weight in (1.0, 0.5):  # with room for sums of 16 bits, and without
+        weights, thresholds = (np.full((2, 1), weight),), (np.zeros((2, 1)),)
+        small = Model(Encoder.of_features(1), Network(shape, weights, thresholds), (0, 1))
+        for rows in (np.zeros(1), np.zeros((1, 1)), np.zeros((100, 1))):
+            Predictor(small)(rows)
 
 
 class _Loading(BackgroundLoad):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 # So few would leave most of a block empty.
 _FEW_ROWS = 16
 _DOUBLE = np.dtype(np.float64)
+# What code is compiled for; it would be compiled again for arrays that lie otherwise.
+_PLAIN: tuple[Literal["C", "A", "W"], ...] = ("C", "A", "W")
 
 
 class Predictor:
@@ -69,8 +71,10 @@ class Predictor:
         label or array of labels
             Of a regressor an array of shape (n_outputs,) or (n_rows, n_outputs).
         """
-        if not (type(row) is np.ndarray and row.dtype is _DOUBLE and self._takes_codes):
+        if type(row) is not np.ndarray or not self._takes_codes:
             row = self._codes(row)
+        elif row.dtype is not _DOUBLE or not row.flags.carray:
+            row = np.require(row, float, _PLAIN)
         if row.ndim == 1 and len(row) == self._n_columns:
             if self._small is not None:
                 found = kernels.predict_small_row(row, self._small)
@@ -90,7 +94,7 @@ class Predictor:
     def outcomes(self, codes: FloatArray) -> NDArray[np.intp]:
         """Index of every row's predicted class, for rows of codes."""
         found = np.zeros(len(codes), dtype=np.int64)
-        rows = np.ascontiguousarray(codes, dtype=float)
+        rows = np.require(codes, float, _PLAIN)
         if self._sliced is None or len(rows) < _FEW_ROWS:
             done = kernels.predict_each(rows, found, *self._arrays, self._n_outputs)
         else:
@@ -101,9 +105,9 @@ class Predictor:
 
     def _codes(self, given: ArrayLike | Sequence[Any]) -> FloatArray:
         """Codes of a row or rows of anything but doubles."""
-        cells = np.asarray(given, dtype=float if self._takes_codes else object)
         if self._takes_codes:
-            return cells
+            return np.require(given, float, _PLAIN)
+        cells = np.asarray(given, dtype=object)
         rows = cells[None] if cells.ndim == 1 else cells
         self._check(rows)
         table = object_table(rows)
