@@ -55,6 +55,7 @@ def test_a_request_to_end_keeps_the_best_network(tmp_path):
     assert load(out).result_.status == "interrupted"
 
 
+@pytest.mark.long
 def test_a_closed_terminal_keeps_the_best_network(tmp_path):
     out = tmp_path / "model.json"
     ours, theirs = pty.openpty()

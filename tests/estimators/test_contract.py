@@ -29,15 +29,13 @@ EXPECTED_FAILURES = {
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks(
-    [CONTINUOUS, REGRESSOR], expected_failed_checks=lambda _: EXPECTED_FAILURES
-)
+@parametrize_with_checks([CONTINUOUS], expected_failed_checks=lambda _: EXPECTED_FAILURES)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@parametrize_with_checks([TERNARY], expected_failed_checks=lambda _: EXPECTED_FAILURES)
-def test_scikit_learn_contract_with_ternary_weights(estimator, check):
+@parametrize_with_checks([TERNARY, REGRESSOR], expected_failed_checks=lambda _: EXPECTED_FAILURES)
+def test_scikit_learn_contract_of_others(estimator, check):
     check(estimator)

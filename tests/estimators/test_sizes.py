@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
@@ -35,6 +37,17 @@ def test_budgets_hold_and_accuracies_do_not_fall(curve):
         assert point.bytes <= point.max_bytes
         assert point.classifier.to_c().flash_estimate == point.bytes
         assert point.classifier.result_.held_out.bytes == point.bytes
+
+
+def test_bytes_are_counted_when_asked_for_in_another_process_too():
+    X, y = load_iris(return_X_y=True)
+    model = BDNNClassifier(limits=Limits(seconds=1), random_state=0).fit(X, y)
+    copy = pickle.loads(pickle.dumps(model))
+    assert "bytes" not in vars(copy.result_.held_out)
+    assert copy.result_.held_out.bytes == model.to_c().flash_estimate
+
+
+def test_the_ends_of_a_curve(curve):
     assert curve.points[0].test_accuracy < 0.5  # a constant
     assert curve.points[-1].test_accuracy > 0.8
 

@@ -23,7 +23,7 @@ from bdnn.model_file.write import dumps
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from tests.encoding.encoders import make_encoder
-from tests.grids import examples
+from tests.grids import examples, long
 from tests.sentences import assert_one_sentence
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -327,7 +327,7 @@ def test_a_number_of_many_digits_is_refused(digits):
 
 
 @pytest.mark.parametrize(
-    "content", ["[" * 100, "[]", '{"a":0}', '"ab"', "1.5", "0", '"\U0001f600\U0001f600"']
+    "content", ["[" * 100, "[]", *long('{"a":0}', '"ab"', "1.5", "0", '"\U0001f600\U0001f600"')]
 )
 def test_a_file_that_would_fill_the_memory_is_refused(tmp_path, content):
     """Many small values take far more memory than the file is long."""

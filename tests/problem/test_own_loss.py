@@ -12,14 +12,13 @@ from bdnn.mip import NetworkModel
 from bdnn.problem.create import constrain
 from bdnn.training import Auto, Budget, DataSplitting, Descent, Exact, LocalSearch
 from tests.problems import random_problem
-from tests.test_docs import ROOT, python_blocks
+from tests.test_docs import ROOT, python_of
 
 
 @pytest.fixture(scope="module")
 def whole_answers():
     namespace = {}
-    for _, block in python_blocks(ROOT / "docs" / "contributing" / "loss.md"):
-        exec(block, namespace)
+    exec(python_of(ROOT / "docs" / "contributing" / "loss.md"), namespace)
     return namespace["WholeAnswers"]
 
 

@@ -129,7 +129,7 @@ def test_error_of_the_handler_is_raised(name: str) -> None:
 def test_time_limit(name: str) -> None:
     program = market_split()
     start = market_split_start(program)
-    result = get_solver(name).solve(program, limits=Limits(seconds=1), start=start)
+    result = get_solver(name).solve(program, limits=Limits(seconds=0.3), start=start)
     assert result.termination is Termination.TIME_LIMIT
     assert result.solution is not None
     assert 0 <= result.bound < result.objective

@@ -217,16 +217,21 @@ def rows_at_cuts(model, inputs, rng):
         ("double", (6, 0, 9), {"hidden": ()}),
         ("double", (40, 0, 30), {"hidden": (9,)}),
         ("double", (40, 0, 30), {"hidden": (40, 7), "ties": "first"}),
-        ("double", (8, 5, 9), {"hidden": (9,)}),
-        ("double", (30, 20, 9), {"hidden": ()}),
+        pytest.param("double", (8, 5, 9), {"hidden": (9,)}, marks=pytest.mark.long),
+        pytest.param("double", (30, 20, 9), {"hidden": ()}, marks=pytest.mark.long),
         ("double", (7, 0, 9), {"hidden": (), "last": "continuous"}),
-        ("double", (12, 0, 0), {"hidden": ()}),
+        pytest.param("double", (12, 0, 0), {"hidden": ()}, marks=pytest.mark.long),
         ("double", (0, 12, 0), {"hidden": (8,), "numbers": False}),
         ("float", (0, 12, 5), {"hidden": (), "numbers": False}),
         ("int16", (0, 40, 5), {"hidden": (8,), "numbers": False}),
-        ("int16", (0, 0, 40), {"hidden": (), "numbers": False}),
-        ("uint16", (0, 0, 12), {"hidden": (8,), "numbers": False}),
-        ("int32", (0, 9, 0), {"hidden": (8,), "numbers": False}),
+        *(
+            pytest.param(kind, parts, {"hidden": hidden, "numbers": False}, marks=pytest.mark.long)
+            for kind, parts, hidden in [
+                ("int16", (0, 0, 40), ()),
+                ("uint16", (0, 0, 12), (8,)),
+                ("int32", (0, 9, 0), (8,)),
+            ]
+        ),
     ],
 )
 def test_halves_answer_as_python_does(loops, kind, parts, options):
