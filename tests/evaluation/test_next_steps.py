@@ -68,7 +68,7 @@ def test_weights_that_were_asked_for_are_not_suggested():
 
 
 def test_a_smaller_network_is_suggested_where_a_learnt_one_overfits():
-    learnt = replace(result("selected"), held_out=HeldOut(0.9, 0.01, (), bytes=5053))
+    learnt = replace(result("selected"), held_out=HeldOut(0.9, 0.01, (), size=5053))
     first, *_ = suggested(learnt, doubts=["overfitting"])
     assert first == "a smaller network may be as good on new rows: --max-bytes 2500"
 

@@ -120,18 +120,18 @@ def _next_shift(s: Arrays, v: Levels | None, k: int, shift: FloatArray) -> Float
     """Shift of the sums of layer ``k + 1`` when the sums of layer ``k`` are shifted."""
     units, m = shift.shape
     following = s.widths[k + 2]
-    result = np.zeros((following, m))
+    result, moved = np.zeros((following, m)), np.empty(m, dtype=np.uint8)
     for u in range(units):
         r = s.unit_at[k] + u
         thresholds = s.thresholds[r]
+        # Without a branch, so that many inputs are compared at once: few change their level.
         for i in range(m):
-            if shift[u, i] != 0.0:
-                before = s.level[r, i]
-                level = _level(v, thresholds, s.sums[r, i] + shift[u, i])
-                if level != before:
-                    change = _value(v, s.pair, k, level) - _value(v, s.pair, k, before)
-                    for q in range(following):
-                        result[q, i] += change * s.weights[s.weight_at[k + 1] + q * units + u]
+            moved[i] = _level(v, thresholds, s.sums[r, i] + shift[u, i])
+        for i in range(m):
+            if moved[i] != s.level[r, i]:
+                change = _value(v, s.pair, k, moved[i]) - _value(v, s.pair, k, s.level[r, i])
+                for q in range(following):
+                    result[q, i] += change * s.weights[s.weight_at[k + 1] + q * units + u]
     return result
 
 
@@ -257,9 +257,8 @@ def commit(s: Arrays, v: Levels | None, k: int, unit: int) -> float:
                 r = s.unit_at[upper] + u
                 thresholds = s.thresholds[r]
                 for i in range(m):
-                    if shift[u, i] != 0.0:
-                        s.sums[r, i] += shift[u, i]
-                        s.level[r, i] = _level(v, thresholds, s.sums[r, i])
+                    s.sums[r, i] += shift[u, i]
+                switch(v, thresholds, s.sums[r], s.level[r])
             shift = following
     if k == top or changed:
         output_costs(s, np.zeros((s.widths[top + 1], m)), s.cost)
