@@ -171,7 +171,7 @@ def test_lists_and_other_types_are_numbers_too():
 
 def test_rows_of_any_layout_are_compiled_for_once():
     model = make_model(np.random.default_rng(0), n_features=2)
-    X = np.random.default_rng(1).integers(0, 9, (100, 2)) + 0.0
+    X = np.random.default_rng(1).integers(0, 9, (300, 2)) + 0.0
     kept = X.copy()
     kept.flags.writeable = False
     wanted = model.predict(X)

@@ -218,7 +218,7 @@ def _load() -> None:
     for weight in (1.0, 0.5):  # with room for sums of 16 bits, and without
         weights, thresholds = (np.full((2, 1), weight),), (np.zeros((2, 1)),)
         small = Model(Encoder.of_features(1), Network(shape, weights, thresholds), (0, 1))
-        for rows in (np.zeros(1), np.zeros((1, 1)), np.zeros((100, 1))):
+        for rows in (np.zeros(1), np.zeros((1, 1)), np.zeros((1000, 1))):
             Predictor(small)(rows)
 
 

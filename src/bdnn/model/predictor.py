@@ -21,8 +21,8 @@ from bdnn.network.activation import FloatArray
 if TYPE_CHECKING:
     from bdnn.model.model import Model
 
-# So few would leave most of a block empty.
-_FEW_ROWS = 16
+# So few leave most of a block empty, and are sooner done one by one.
+_FEW_ROWS = 256
 _DOUBLE = np.dtype(np.float64)
 # What code is compiled for; it would be compiled again for arrays that lie otherwise.
 _PLAIN: tuple[Literal["C", "A", "W"], ...] = ("C", "A", "W")
@@ -95,10 +95,12 @@ class Predictor:
         """Index of every row's predicted class, for rows of codes."""
         found = np.zeros(len(codes), dtype=np.int64)
         rows = np.require(codes, float, _PLAIN)
-        if self._sliced is None or len(rows) < _FEW_ROWS:
-            done = kernels.predict_each(rows, found, *self._arrays, self._n_outputs)
-        else:
+        if self._sliced is not None and len(rows) >= _FEW_ROWS:
             done = predict_rows(rows, found, self._sliced, *self._arrays)
+        elif self._small is not None:
+            done = kernels.predict_few(rows, found, self._small)
+        else:
+            done = kernels.predict_each(rows, found, *self._arrays, self._n_outputs)
         if done < len(rows):
             self._refuse(rows)
         return found
