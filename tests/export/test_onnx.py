@@ -1,12 +1,14 @@
 """ONNX models answer like Python under onnxruntime."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.export.onnx import differences, to_onnx
+from bdnn.model import TargetScaler
 from tests.export.c.test_columns import make as make_columns
 from tests.export.models import any_model, make_model, number_model
 from tests.sentences import assert_one_sentence
@@ -38,6 +40,26 @@ def test_numbers_of_a_regressor_equal_python():
     for _ in range(12):
         model = number_model(rng)
         assert differences(model, to_onnx(model), 200) == 0, model.network.architecture
+
+
+@pytest.mark.parametrize("hidden", [(), (1,), (2,)])
+def test_single_numbers_that_are_neutral_as_floats_count(hidden):
+    rng, almost = np.random.default_rng(8), 1.0 - 2.0**-40
+    model = make_model(
+        rng, n_features=1, n_outputs=1, hidden=hidden, weights="continuous", classes=()
+    )
+    network = model.network
+    shape = replace(network.architecture, output="identity")
+    network = replace(
+        network,
+        architecture=shape,
+        weights=tuple(np.full_like(W, almost) for W in network.weights),
+        thresholds=(*network.thresholds[:-1], np.array([[2.0**-200]])),
+    )
+    for shift, factor in ((2.0**-200, 1.0), (0.0, almost)):
+        targets = TargetScaler(np.array([shift]), np.array([factor]), np.ones(1))
+        made = replace(model, network=network, targets=targets)
+        assert differences(made, to_onnx(made), 100) == 0
 
 
 @pytest.mark.parametrize(

@@ -44,12 +44,12 @@ def to_onnx(model: Model) -> bytes:
         exact = not is_number and (k > 0 or _on_grid(model.encoder, W))
         sums = _sums(graph, values, W, exact=exact)
         if is_number or (is_last and shape.ties == "score"):
-            values = graph.node("Sub", sums, graph.constant(t[:, 0]))
+            values = graph.arithmetic("Sub", sums, t[:, 0])
         else:
             values = _taken(graph, sums, t, shape.activation_of(k))
     if model.targets is not None:
-        product = graph.node("Mul", graph.constant(model.targets.factor), values)
-        graph.node("Add", graph.constant(model.targets.shift), product, output="value")
+        product = graph.arithmetic("Mul", values, model.targets.factor)
+        graph.arithmetic("Add", product, model.targets.shift, output="value")
         return graph.serialise(model.n_features, {"value": shape.n_outputs})
     graph.node("Identity", values, output="scores")
     winner = graph.node("ArgMax", values, axis=1, keepdims=0)
@@ -117,13 +117,16 @@ def _probabilities(graph: _Graph, scores: str, winner: str, calibration: Calibra
 
 def _taken(graph: _Graph, sums: str, t: FloatArray, rule: Activation) -> str:
     """Values of units: the first one, and what every threshold that is reached adds to it."""
-    total = "" if rule.values[0] == 0 else graph.constant(np.array(float(rule.values[0])))
+    first, total = float(rule.values[0]), ""
     for jump, limits in zip(rule.jumps, t.T, strict=True):
         on = graph.node("GreaterOrEqual", sums, graph.constant(limits))
         part = graph.node("Cast", on, to=graph.onnx.TensorProto.DOUBLE)
         if jump != 1:
-            part = graph.node("Mul", part, graph.constant(np.array(jump)))
-        total = graph.node("Add", total, part) if total else part
+            part = graph.arithmetic("Mul", part, np.full(len(limits), jump))
+        if total:
+            total = graph.node("Add", total, part)
+        else:
+            total = graph.arithmetic("Add", part, np.full(len(limits), first)) if first else part
     return total
 
 
@@ -177,8 +180,8 @@ def _inputs(graph: _Graph, encoder: Encoder) -> str:
 def _scale(graph: _Graph, scaler: Encoder, features: str) -> str:
     if not scaler.step:
         return features
-    moved = graph.node("Sub", features, graph.constant(scaler.shift))
-    product = graph.node("Mul", moved, graph.constant(scaler.factor))
+    moved = graph.arithmetic("Sub", features, scaler.shift)
+    product = graph.arithmetic("Mul", moved, scaler.factor)
     low, high = (graph.constant(np.array(sign * LARGEST_SCALED)) for sign in (-1.0, 1.0))
     clipped = graph.node("Clip", product, low, high)
     step = graph.constant(np.array(scaler.step))
@@ -192,7 +195,7 @@ def _sums(graph: _Graph, values: str, W: FloatArray, *, exact: bool) -> str:
     total = ""
     for j in range(W.shape[1]):
         column = graph.node("Gather", values, graph.constant(np.array([j])), axis=1)
-        product = graph.node("Mul", column, graph.constant(W[None, :, j]))
+        product = graph.arithmetic("Mul", column, W[:, j])
         total = graph.node("Add", total, product) if total else product
     return total
 
@@ -240,6 +243,17 @@ class _Graph:
         made = self.onnx.helper.make_node(operator, list(inputs), [name], **attributes)
         self.nodes.append(made)
         return name
+
+    def arithmetic(self, operator: str, left: str, right: FloatArray, *, output: str = "") -> str:
+        """Columns of ``left`` with one number each.
+
+        onnxruntime leaves out a sum or product with a single number that is 0 or 1 as a *float*,
+        as 1 + 1e-10 is. So a single number stands twice, and one of both columns is taken.
+        """
+        if right.size > 1:
+            return self.node(operator, left, self.constant(right), output=output)
+        twice = self.node(operator, left, self.constant(np.repeat(right, 2)))
+        return self.node("Gather", twice, self.constant(np.array([0])), axis=1, output=output)
 
     def constant(self, values: np.ndarray[Any, Any]) -> str:
         name = f"c{len(self.constants)}"
