@@ -67,6 +67,19 @@ def test_a_run_of_ones_own(experiment, tmp_path):
     assert (folder / "results.jsonl").read_bytes() == before
 
 
+def test_the_first_seeds(tmp_path):
+    path = write(tmp_path / "own.toml", SMALL.replace("seeds = [0]", "seeds = [5, 3, 4]"))
+    arguments = ("reproduce", path, "--seeds", 2)
+    assert run_json(*arguments, "--estimate")["cells"] == 8
+    done = run_json(*arguments, "--out", tmp_path / "out", "--jobs", 1, "--quiet")
+    assert (done["cells"], done["done"]) == (8, 8)
+    lines = (tmp_path / "out" / "results.jsonl").read_text().splitlines()
+    assert {json.loads(line)["work"]["seed"] for line in lines} == {5, 3}
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "bdnn reproduce own.toml --seeds 2 --out out" in report
+    assert "Numbers are means over 2 seeds" in report
+
+
 def test_ctrl_c_keeps_what_is_done(tmp_path):
     # The tree comes first and is soon done, the network never ends.
     text = SMALL.replace("epochs = 5", "epochs = 100_000_000")
@@ -103,6 +116,7 @@ def test_a_report_of_nothing_is_incomplete(experiment, tmp_path):
         (["table1"], "add --out FOLDER"),
         (["--out", "x"], "--out has no effect without a name"),
         (["table1", "--out", "x", "--jobs", "0"], "--jobs must be at least 1"),
+        (["table1", "--out", "x", "--seeds", "0"], "--seeds must be at least 1"),
         (["table1", "--out", "x", "--jobs", "2", "--scheduler", "tcp://a:1"], "not for a cluster"),
         (["table1", "--estimate", "--retry"], "--retry has no effect"),
         (["table1", "--out", "x", "--report-only", "--retry"], "leave one out"),

@@ -150,13 +150,14 @@ def test_a_report_of_a_part_says_so(experiment, tmp_path):
 
 def test_a_quick_report_says_so(experiment, tmp_path):
     quick = tiny(quick=True)
-    remark = "Quick run, one seed: a part of the full run"
+    remark = "Quick run: a part of the full run"
     for name in ("report.md", "report.html"):
         write_report(tmp_path, [quick], rows_of(quick, seeded), title="T", command="c")
         assert remark in (tmp_path / name).read_text()
         assert "Every number is of one run" in (tmp_path / name).read_text()
         write_report(tmp_path, [experiment], rows_of(experiment, seeded), title="T", command="c")
         assert remark not in (tmp_path / name).read_text()
+        assert "Numbers are means over 3 seeds" in (tmp_path / name).read_text()
 
 
 def test_values_of_the_grid_over_columns_have_their_name_with_them(experiment):

@@ -81,12 +81,13 @@ class Section:
         """What the numbers are of, where it is not all that the experiment describes."""
         found = []
         trains = any(method.kind != "facts" for method in self.experiment.methods)
-        if trains and len(self.experiment.seeds) == 1:
+        n_seeds = len(self.experiment.seeds)
+        if trains and n_seeds == 1:
             found.append("Every number is of one run and has no standard error.")
+        elif trains:
+            found.append(f"Numbers are means over {n_seeds} seeds, with their standard errors.")
         if self.experiment.mode == "quick":
-            n_seeds = len(self.experiment.seeds)
-            seeds = "one seed" if n_seeds == 1 else f"{n_seeds} seeds"
-            found.append(f"Quick run, {seeds}: a part of the full run, which the text describes.")
+            found.append("Quick run: a part of the full run, which the text describes.")
         if self.done < self.total:
             found.append(f"{self.done} of {self.total} cells are done.")
         return found

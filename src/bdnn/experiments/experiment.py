@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -128,6 +128,10 @@ class Experiment:
     table: Table | None
     figures: tuple[Figure, ...]
     paper: tuple[PaperNumber, ...]
+
+    def first(self, seeds: int | None) -> Experiment:
+        """The same with so many of its seeds, all of them by default."""
+        return replace(self, seeds=self.seeds[:seeds])
 
     def places(self) -> Iterator[tuple[Method, dict[str, Any]]]:
         """Every method with the coordinates at which it runs."""

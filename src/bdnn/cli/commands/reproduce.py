@@ -46,6 +46,7 @@ class Request(Answer):
         None,
     )
     quick: bool = option("A small part of everything, in a minute or two.", False)
+    seeds: int | None = option("Only so many seeds of every experiment.", shown="all of them")
     out: Path | None = option(
         "Where results and reports go; nothing is written else.", metavar="FOLDER"
     )
@@ -66,6 +67,7 @@ class Request(Answer):
         """The command that does the same again, without the paths of this machine."""
         names = [Path(name).name for name in self.names or ()]
         parts = ["bdnn", suite.command, *names, *(["--quick"] if self.quick else [])]
+        parts += ["--seeds", str(self.seeds)] if self.seeds else []
         return shlex.join([*parts, "--out", self.out.name if self.out else "results"])
 
 
@@ -103,7 +105,7 @@ def _answer(request: Request, suite: Suite) -> None:
 
     groups = [names(suite.folder) if name == "all" else (name,) for name in request.names]
     experiments = [
-        load_experiment(name, quick=request.quick, folder=suite.folder)
+        load_experiment(name, quick=request.quick, folder=suite.folder).first(request.seeds)
         for name in dict.fromkeys(chain(*groups))
     ]
     if request.estimate:
@@ -125,6 +127,8 @@ def _check(request: Request) -> None:
         raise ModelError("--jobs is for this machine, not for a cluster: leave it out.")
     if request.jobs is not None and request.jobs < 1:
         raise ModelError(f"--jobs must be at least 1, got {request.jobs}: raise it.")
+    if request.seeds is not None and request.seeds < 1:
+        raise ModelError(f"--seeds must be at least 1, got {request.seeds}: raise it.")
     idle = {"--retry": request.retry, "--report-only": request.report_only}
     unused = [name for name, given in idle.items() if given]
     if unused and (request.estimate or not request.names):
