@@ -67,8 +67,8 @@ def _overfitting(found: Assessment) -> list[Doubt]:
     what = "accuracy" if isinstance(found.figures, Figures) else "R2"
     write = _percent if what == "accuracy" else "{:.3g}".format
     text = (
-        f"overfitting: {what} is {write(found.trained)} on the rows trained on and {write(score)} "
-        "on others, which is what to expect of new rows"
+        f"overfitting: {what} is {write(found.trained)} on the rows trained on and only "
+        f"{write(score)} on others"
     )
     return [Doubt("overfitting", text)]
 

@@ -126,6 +126,7 @@ def _settings(settings: dict[str, Any]) -> str:
     flat: dict[str, Any] = {}
     for key, value in settings.items():
         flat.update(value if isinstance(value, dict) else {key: value})
+    flat.pop("has_column_names", None)  # nobody set it
     return ", ".join(f"{key}={value}" for key, value in flat.items() if value not in (None, []))
 
 
