@@ -130,3 +130,15 @@ def test_a_file_from_another_country(tmp_path, drawn):
     told, plainly = (run_json("evaluate", out, path) for path in (data, plain))
     assert told["others"] == plainly["others"]
     assert told["others"]["rows"] == 24
+
+
+def test_expected_accuracy_says_where_classes_are_weighted(tmp_path, drawn):
+    told = []
+    for more in ([], ["--class-weight", "balanced"]):
+        out = tmp_path / "model.json"
+        fast = ("--seconds", 2, "--no-baselines", "--out", out)
+        done = run("train", table(tmp_path, drawn), *fast, *more)
+        assert done.returncode == 0, done.stderr
+        both = done.stdout, run("info", out).stdout
+        told.append(["on new rows, weighted by class, by cross" in text for text in both])
+    assert told == [[False, False], [True, True]]

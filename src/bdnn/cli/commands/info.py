@@ -90,7 +90,7 @@ def _print_facts(record: ModelRecord, facts: dict[str, Any]) -> None:
             ("status", status_text(result["status"])),
             # How small the loss is was no question where held-out rows chose.
             *([] if result["held_out"] else _minimised(result)),
-            *expectation(result["held_out"]),
+            *expectation(result["held_out"], facts["settings"].get("class_weight")),
             (
                 ("train R2", f"{1.0 - result['error']:.4g}")
                 if is_regressor
