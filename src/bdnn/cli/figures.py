@@ -47,16 +47,19 @@ def print_figures(figures: Mapping[str, Any]) -> None:
         ]
     )
     classes = figures["classes"]
+    # Of a class that is never said there is no precision.
+    said = [sum(counts) for counts in zip(*figures["confusion"], strict=True)]
     print_table(
         ["class", "precision", "recall", "F1", "rows"],
         [
             [
                 str(entry["label"]),
-                *(spread(entry[key], entry[f"{key}_error"]) for key in ("precision", "recall")),
+                spread(entry["precision"], entry["precision_error"]) if n_said else "never said",
+                spread(entry["recall"], entry["recall_error"]),
                 percent(entry["f1"]),
                 str(entry["rows"]),
             ]
-            for entry in classes
+            for entry, n_said in zip(classes, said, strict=True)
         ],
     )
     names = [str(entry["label"]) for entry in classes]

@@ -179,12 +179,14 @@ def as_csv(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
     return text.getvalue()
 
 
-def expectation(known: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+def expectation(known: Mapping[str, Any] | None, class_weight: object) -> list[tuple[str, str]]:
     """What cross-validation says of rows that networks had not seen, if it was asked."""
     if known is None:
         return []
     told = f"{percent(known['accuracy'])} +- {percent(known['error'])}"
     rows = "new rows in their whole balls" if known.get("is_worst_case") else "new rows"
+    if class_weight is not None:  # a share of their weights then
+        rows += ", weighted by class"
     return [
         ("expected accuracy", f"{told} on {rows}, by cross-validation"),
         ("chosen", known["chosen"]),

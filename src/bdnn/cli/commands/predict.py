@@ -166,7 +166,9 @@ def _parts(report: dict[str, Any]) -> list[tuple[str, str]]:
         pairs.append((name, f"{part['rows']} rows{told}"))
     if report["told"] < report["rows"]:
         rest = report["rows"] - report["told"]
-        pairs.append(("not known", f"{rest} rows, since the file tells of a part of many rows"))
+        pairs.append(
+            ("not known", f"{rest} rows; the model file remembers a part of its training rows")
+        )
     return pairs
 
 
