@@ -43,7 +43,7 @@ class Boosting:
         scores = np.tile(base.astype(np.float32), (len(labels), 1))
         votes = Votes(lesson.table.bits.shape[1], n_classes)
         votes.base[-n_trees:] = base
-        lines = np.ascontiguousarray(lesson.table.bits.T)
+        lines = np.ascontiguousarray(lesson.table.bits.T, dtype=np.float32)
         for _ in range(self.rounds):
             if n_trees == 1:
                 share = 1.0 / (1.0 + np.exp(-scores))

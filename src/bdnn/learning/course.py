@@ -22,8 +22,8 @@ from bdnn.learning.stack import Array, Candidate, Lesson, Stack
 from bdnn.learning.teaching import taught, unseen_opinion
 from bdnn.parallel import run_tasks
 
-MOST_ROWS, FEWEST_ROWS = 100_000, 1000  # that are learnt from
-_COMPARED_PER_SECOND = 2000  # of them, by candidates
+MOST_ROWS, FEWEST_ROWS = 400_000, 1000  # that are learnt from
+_MOST_COMPARED, _COMPARED_PER_SECOND = 100_000, 2000  # of them, by candidates
 _FOLDS, _FOLDS_OF_MANY, _MANY_ROWS = 5, 3, 1000
 _FEW_ROWS = 200  # below which rows are folded twice
 # Rows per class below which held-out rows tell nothing of what is not linear: those that were best
@@ -64,7 +64,7 @@ class Course:
 
     def run(self) -> tuple[Stack, HeldOut]:
         """Train the network, and tell what is known of held-out rows."""
-        most = min(MOST_ROWS, max(FEWEST_ROWS, self.slot.remaining * _COMPARED_PER_SECOND))
+        most = min(_MOST_COMPARED, max(FEWEST_ROWS, self.slot.remaining * _COMPARED_PER_SECOND))
         compared = drawn(np.arange(len(self.lesson)), int(most), self.rng)
         part = self.lesson.rows(compared)
         ways = robust_candidates(part.table)

@@ -130,12 +130,7 @@ def learn(
         header=header,
     )
     encoder = with_short_scale(encoder)
-    values = encoder.transform(codes).astype(np.float32)
-    table = Table(
-        np.ascontiguousarray(values[:, : encoder.n_numbers]),
-        np.ascontiguousarray(values[:, encoder.n_numbers :]),
-    )
-    del values  # twice the memory otherwise
+    table = Table.of(encoder, codes)
     around = {}
     if surroundings is not None:
         for wider in WIDER:
