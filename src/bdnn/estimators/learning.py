@@ -135,12 +135,12 @@ def learn_samples(
 ) -> Learned:
     """Learn, in what is left of the time that the budget has; ``watch`` is told and may end it.
 
-    Loading of compiled code, or compiling it, is not learning: what a process begins with would
-    take the time of short fits, as those of many folds in many processes are.
+    Loading of compiled code, or compiling it, is not learning, here and in processes that help: it
+    would take the time of short fits, as those of many folds are.
     """
     if estimator.robust is None:
         loading = time.perf_counter()
-        load()
+        load(budget.threads)
         began += time.perf_counter() - loading
     told, asked = 0.0, False
 

@@ -15,6 +15,7 @@ from math import cos, pi
 import numpy as np
 from numpy.typing import NDArray
 
+from bdnn.background import BackgroundLoad
 from bdnn.clock import Slot
 from bdnn.learning.kernels import (
     adam,
@@ -25,6 +26,7 @@ from bdnn.learning.kernels import (
 )
 from bdnn.learning.stack import Array, Lesson, Reads, Stack, Table, blocks, sent
 from bdnn.network.activation import FloatArray
+from bdnn.parallel import run_tasks
 
 _RATE, _DECAY = 0.01, 1e-4
 _SHARE = 0.7  # of a unit's mean latent weight, below which a weight is 0
@@ -75,11 +77,25 @@ class Gradients:
         return course.folded()
 
 
-def load() -> None:
-    """Load what is compiled, which takes some time, or compile it, which takes more."""
+def _load() -> None:
     table = Table(np.eye(2, 3, dtype=np.float32), np.eye(2, 3, dtype=np.uint8))
     lesson = Lesson(table, np.arange(2), np.ones(2, np.float32), 2)
     Gradients("mix", (2, 2), updates=1).fit(lesson, seed=0, slot=Slot())
+
+
+#: What is compiled; a thread of its own, because Ctrl-C must not reach into a compiler.
+KERNELS = BackgroundLoad(_load, name="bdnn-compile-gradients")
+
+
+def load(workers: int = 1) -> None:
+    """Load what is compiled, or compile it, here and in so many processes that are to train."""
+    KERNELS.wait(Slot())
+    if workers > 1:  # which also import all that they need
+        list(run_tasks(_wait, [Slot()] * workers, n_jobs=workers, prefer="processes"))
+
+
+def _wait(slot: Slot) -> bool:
+    return KERNELS.wait(slot)
 
 
 def smoothed(lesson: Lesson) -> Array:
