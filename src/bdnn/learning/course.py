@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from threading import Event
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from bdnn.learning.stack import Array, Candidate, Lesson, Stack
 from bdnn.learning.teaching import taught, unseen_opinion
 from bdnn.parallel import run_tasks
 
-MOST_ROWS, FEWEST_ROWS = 400_000, 1000  # that are learnt from
+MOST_ROWS, FEWEST_ROWS = 300_000, 1000  # that are learnt from
 _MOST_COMPARED, _COMPARED_PER_SECOND = 100_000, 2000  # of them, by candidates
 _FOLDS, _FOLDS_OF_MANY, _MANY_ROWS = 5, 3, 1000
 _FEW_ROWS = 200  # below which rows are folded twice
@@ -57,10 +58,11 @@ class Course:
     max_bytes: int | None
     flash: FlashSize
     workers: int = 1
-    is_interrupted: bool = False
+    interrupted: Event = field(default_factory=Event)
 
     def __post_init__(self) -> None:
-        self.slot = self.slot.until(lambda: self.is_interrupted)
+        # By way of the event alone: a slot that knows the course would keep its rows in memory.
+        self.slot = self.slot.until(self.interrupted.is_set)
 
     def run(self) -> tuple[Stack, HeldOut]:
         """Train the network, and tell what is known of held-out rows."""
@@ -115,7 +117,7 @@ class Course:
         try:
             yield
         except KeyboardInterrupt:
-            self.is_interrupted = True
+            self.interrupted.set()
 
     def _fits(self, stack: Stack) -> bool:
         if self.max_bytes is not None:

@@ -145,7 +145,7 @@ def learn(
     encoder, network = seen_network(stack, encoder)
     scores = network.scores(encoder.transform(codes[held_out.rows]))
     held_out = replace(held_out, rows=rows[held_out.rows], scores=scores)
-    is_interrupted = course.is_interrupted or slot.is_stopped()
+    is_interrupted = course.interrupted.is_set() or slot.is_stopped()
     return Learned(encoder, network, held_out, is_interrupted)
 
 

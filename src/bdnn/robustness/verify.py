@@ -216,7 +216,7 @@ def verify(
     engine = None if solver == "auto" else get_solver(solver)
     if engine is not None:
         engine.check_available()
-    workers = effective_n_jobs(n_jobs)
+    workers = 1 if n_jobs is None else effective_n_jobs(n_jobs)
     n_samples = len(around.X)
     look = np.full(n_samples, np.inf) if radius is None else check_radius(radius, n_samples)
     deadline = time.perf_counter() + time_limit
