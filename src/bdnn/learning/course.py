@@ -188,8 +188,10 @@ class Course:
         with self._kept():
             n_folds = min(int(folds.max()) + 1, len(teachers[0].stacks))
             for first in range(0, n_folds, self.workers):
-                # The last network takes as long as two of these, and may have another beside it.
-                left = self.slot.remaining - 3.0 * pupil.seconds / max(first, 1) - 2.0 * beside
+                # The last network takes as long as two of these, and may have another beside it,
+                # for which there need not be time.
+                left = self.slot.remaining - min(2.0 * beside, 0.5 * self.slot.remaining)
+                left -= 3.0 * pupil.seconds / max(first, 1)
                 if half is None or left <= 0 or self.slot.is_over():
                     break
                 tasks: list[tuple[Candidate, Lesson, int]] = []
