@@ -75,3 +75,19 @@ main()
     )
     assert done.returncode == 0
     assert done.stdout.startswith("bdnn ")
+
+
+def test_a_signal_at_the_very_end_changes_nothing():
+    code = """
+import atexit, os, signal, sys
+from bdnn.cli import main
+atexit.register(os.kill, os.getpid(), signal.SIGTERM)
+atexit.register(os.kill, os.getpid(), signal.SIGINT)
+sys.argv = ["bdnn", "--version"]
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("bdnn ")
