@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bdnn.learning.comparison import Trial, probabilities
-from bdnn.learning.folds import IntArray
+from bdnn.learning.comparison import IntArray, Trial, probabilities
 from bdnn.learning.gradients import smoothed
 from bdnn.learning.stack import Array, Lesson, Stack, Table
 
