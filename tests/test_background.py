@@ -4,12 +4,11 @@ import subprocess
 import sys
 import threading
 
-from bdnn.background import BackgroundLoad
-from bdnn.clock import Slot
+from bdnn.clock import BackgroundLoad, Slot
 
 _LEFT_BEHIND = """
 import time
-from bdnn.background import BackgroundLoad
+from bdnn.clock import BackgroundLoad
 
 def work():
     time.sleep(0.3)

@@ -64,7 +64,7 @@ def test_usage_error_of_a_process():
 def test_a_process_does_not_wait_for_what_it_leaves_behind():
     code = """
 import sys, threading
-from bdnn.background import BackgroundLoad
+from bdnn.clock import BackgroundLoad
 from bdnn.cli import main
 BackgroundLoad(threading.Event().wait, name="never").start()
 sys.argv = ["bdnn", "--version"]

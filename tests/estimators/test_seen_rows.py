@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bdnn.encoding import Column, Encoder, Inputs
-from bdnn.estimators import seen_rows
+from bdnn.estimators import learning
 from bdnn.estimators.samples import LabelledSamples
 from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.network.network import Network
@@ -42,10 +42,10 @@ def test_figures_are_those_of_the_problem(table, monkeypatch, block, clashes) ->
     problem = classification(
         network.architecture, encoder.transform(samples.values), samples.labels, samples.weight
     )
-    monkeypatch.setattr(seen_rows, "_BLOCK", block)
+    monkeypatch.setattr(learning, "_BLOCK", block)
     if clashes:
-        monkeypatch.setattr(seen_rows, "fingerprints", lambda X: np.zeros(len(X), np.uint64))
-    seen = seen_rows.SeenRows.of(network, encoder, samples)
+        monkeypatch.setattr(learning, "fingerprints", lambda X: np.zeros(len(X), np.uint64))
+    seen = learning.RowScores.of(network, encoder, samples)
     loss, bound, error, unit = seen.figures(network)
     assert unit == Fraction(problem.samples.unit)
     assert loss == problem.value(network)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bdnn.learning.folds import folds_of, same_rows
+from bdnn.learning.comparison import folds_of, same_rows
 
 
 @pytest.mark.parametrize("n_folds", [2, 3, 5])

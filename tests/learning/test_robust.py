@@ -10,15 +10,14 @@ from scipy.sparse import csr_array
 
 from bdnn.clock import Slot
 from bdnn.encoding import Column, Encoder, Inputs
+from bdnn.estimators.problems import Surrounded
 from bdnn.learning.around import Around, FewBins
-from bdnn.learning.boxes import box_stack
 from bdnn.learning.comparison import is_certain
 from bdnn.learning.robust_linear import RobustLinear, RobustVotes
 from bdnn.learning.robust_moves import add_leads, count_right, improved
-from bdnn.learning.robust_trees import GuardedTree, RobustTree
+from bdnn.learning.robust_trees import GuardedTree, RobustTree, box_stack
 from bdnn.learning.stack import Lesson, Stack, Table
 from bdnn.network.architecture import WeightSet
-from bdnn.training.robust import Surrounded
 
 RADIUS = 0.08
 

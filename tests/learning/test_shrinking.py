@@ -8,12 +8,12 @@ import pytest
 from bdnn.clock import Slot, Ticks
 from bdnn.encoding import Column, Encoder, Inputs
 from bdnn.export.c import export_c
-from bdnn.learning.boosting import Boosting
 from bdnn.learning.flash import FlashSize, least_bytes, seen_network, stack_bytes, with_short_scale
 from bdnn.learning.gradients import Gradients, smoothed
 from bdnn.learning.linear import Logistic
 from bdnn.learning.shrinking import _State, shrunk
 from bdnn.learning.stack import Lesson, Table
+from bdnn.learning.trees import Boosting
 from bdnn.model import Model
 from bdnn.network.architecture import WeightSet
 from tests.learning.lessons import make_lesson

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from bdnn.constraints import Forbid, LinearRows, Monotone, Regularizer, Sparsity
+from bdnn.estimators.problems import Surrounded, certified_problem
 from bdnn.mip import NetworkModel
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
@@ -16,7 +17,6 @@ from bdnn.solvers.registry import choose_solver, get_solver
 from bdnn.solvers.result import Limits
 from bdnn.training import Auto, Budget, Descent, Exact
 from bdnn.training.phases.worst_case import balls_of
-from bdnn.training.robust import Surrounded, certified_problem
 from tests.encoding.encoders import make_encoder
 from tests.grids import in_turn, long
 

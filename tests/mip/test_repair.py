@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bdnn.mip import NetworkModel, Reductions
-from bdnn.mip.repair import repair
+from bdnn.mip.starts import repair
 from bdnn.training import Budget, Exact
 from tests.grids import in_turn
 from tests.problems import random_problem

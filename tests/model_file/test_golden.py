@@ -39,7 +39,7 @@ def test_a_file_of_a_table(name):
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_old_files_with_something_odd_are_refused_in_one_sentence(name, tmp_path):
-    """By the reader and by the checker, whose upgrades are two."""
+    """By the reader and by the checker."""
     original = (GOLDEN / f"{name}.json").read_bytes()
     path = tmp_path / "odd.json"
     refused = 0

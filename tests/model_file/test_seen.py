@@ -6,8 +6,7 @@ import pytest
 import bdnn
 from bdnn.errors import ModelFileError
 from bdnn.model_file import read_model
-from bdnn.model_file.data import checksum
-from bdnn.model_file.seen import SeenRows
+from bdnn.model_file.data import SeenRows, checksum
 
 
 def test_rows_are_told_from_others():

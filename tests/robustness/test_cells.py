@@ -14,7 +14,7 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.robustness import Certificate, Domain, PerturbationSet, attack, certify, verify
 from bdnn.robustness.branching import Branching
-from bdnn.robustness.enumeration import nearest_cell
+from bdnn.robustness.exact_verifier import nearest_cell
 from tests.grids import long
 from tests.robustness.cases import NORMS, as_length
 from tests.robustness.cells import enumerated_cells, is_below, random_cells

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bdnn.search.starts.noise import ClassNoise, RankNoise
+from bdnn.search.starts.straight_through import ClassNoise, RankNoise
 from tests.grids import examples
 
 

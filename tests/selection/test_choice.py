@@ -14,7 +14,7 @@ from bdnn.search import embed
 from bdnn.search.embedding import shallow_problem
 from bdnn.search.starts import straight_through
 from bdnn.selection import choice, recipes, trials
-from bdnn.selection.pace import epoch_seconds
+from bdnn.selection.trials import epoch_seconds
 from bdnn.training import Auto, Budget, Descent, Run
 from bdnn.training.phases import search
 from tests.grids import in_turn

@@ -9,13 +9,13 @@ import pytest
 from bdnn import BDNNClassifier, Inputs, Limits, Robust
 from bdnn.checker import check_model, read_model
 from bdnn.encoding import Bit, Column, Encoder
+from bdnn.estimators.problems import Surrounded, certified_problem
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.search.certified import _state
 from bdnn.search.kernels.certified import refresh_leads
 from bdnn.training import Auto, Budget, Descent, Exact
 from bdnn.training.phases.worst_case import balls_of
-from bdnn.training.robust import Surrounded, certified_problem
 from tests.checker.models import samples_of
 from tests.grids import long
 

@@ -11,6 +11,7 @@ from bdnn.clock import Slot
 from bdnn.constraints import Forbid, Sparsity
 from bdnn.encoding import Encoder
 from bdnn.errors import ModelError
+from bdnn.estimators.problems import Surrounded, certified_problem
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.create import constrain
@@ -23,7 +24,6 @@ from bdnn.search.kernels.certified import (
 )
 from bdnn.training import Auto, Budget, Descent, Exact, Gradients
 from bdnn.training.phases.worst_case import balls_of
-from bdnn.training.robust import Surrounded, certified_problem
 from tests.grids import examples
 
 NORMS = ("linf", "l1", "l2")

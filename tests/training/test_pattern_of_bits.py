@@ -7,6 +7,7 @@ import pytest
 
 from bdnn import BDNNClassifier, BDNNRegressor, Inputs, Limits, Robust
 from bdnn.checker import check_model, read_model
+from bdnn.estimators.problems import Surrounded, certified_problem
 from bdnn.mip import NetworkModel
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
@@ -15,7 +16,6 @@ from bdnn.problem.create import with_pattern_in
 from bdnn.problem.losses.output import classification
 from bdnn.training import Budget, Exact
 from bdnn.training.phases.worst_case import balls_of
-from bdnn.training.robust import Surrounded, certified_problem
 from tests.checker.models import edit, samples_of
 from tests.training.test_bins import cuts_of, random_case, random_network
 

@@ -24,8 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.background import BackgroundLoad
-from bdnn.clock import Slot
+from bdnn.clock import BackgroundLoad, Slot
 from bdnn.compiled import compiled, part
 from bdnn.network.activation import BoolArray, FloatArray
 

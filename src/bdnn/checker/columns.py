@@ -23,7 +23,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from bdnn import limits
-from bdnn.checker.numbers import SCALING_ERROR, clipped, root_above
+from bdnn.checker.intervals import SCALING_ERROR, clipped, root_above
 from bdnn.checker.samples import Row
 
 if TYPE_CHECKING:

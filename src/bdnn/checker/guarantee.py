@@ -22,10 +22,9 @@ from bdnn import limits
 from bdnn.checker.claims import Deadline
 from bdnn.checker.columns import ColumnsAround
 from bdnn.checker.evaluation import Evaluator
-from bdnn.checker.intervals import BoxNetwork
+from bdnn.checker.intervals import SCALING_ERROR, BoxNetwork, clipped, root_above
 from bdnn.checker.layers import Number
 from bdnn.checker.model import Classifier
-from bdnn.checker.numbers import SCALING_ERROR, clipped, root_above
 from bdnn.checker.samples import Row
 
 Norm = Literal["linf", "l1", "l2"]

@@ -17,6 +17,22 @@ from bdnn.checker.evaluation import Evaluator
 from bdnn.checker.layers import Layer
 from bdnn.checker.model import Classifier
 
+# Relative error of the scaler, which subtracts and multiplies once: two roundings, doubled twice.
+SCALING_ERROR = Fraction(1, 2**50)
+_LARGEST_SCALED = Fraction(2**30)
+
+
+def clipped(scaled: Fraction) -> Fraction:
+    """A scaled input as far as the encoder lets it grow."""
+    return max(-_LARGEST_SCALED, min(_LARGEST_SCALED, scaled))
+
+
+def root_above(square: Fraction) -> Fraction:
+    """A fraction not below a square root, and hardly above."""
+    scale = 2**60
+    return Fraction(math.isqrt(math.ceil(square * scale * scale)) + 1, scale)
+
+
 #: Least and largest input, as whole multiples of a unit.
 Box = list[tuple[int, int]]
 #: Bounds of a weighted sum of inputs, beside those that a box gives.

@@ -14,7 +14,12 @@ from fractions import Fraction
 from typing import Any
 
 from bdnn.checker.bounds import Masses, own_bounds
-from bdnn.checker.certified import certified_claims, is_certified_training
+from bdnn.checker.certified import (
+    FIRST_LAYER,
+    certified_claims,
+    first_layer_claims,
+    is_certified_training,
+)
 from bdnn.checker.claims import (
     Claim,
     Deadline,
@@ -28,13 +33,11 @@ from bdnn.checker.claims import (
 from bdnn.checker.conflicts import conflict_bound
 from bdnn.checker.enumeration import TooLargeError, smallest_loss
 from bdnn.checker.evaluation import Evaluation, evaluate
-from bdnn.checker.first_layer import FIRST_LAYER, first_layer_claims
-from bdnn.checker.known import Known
 from bdnn.checker.layers import set_complaint
 from bdnn.checker.listed import units_bound
 from bdnn.checker.model import CheckedModel
 from bdnn.checker.planes import planes_bound
-from bdnn.checker.promises import check_promises
+from bdnn.checker.promises import Known, check_promises
 from bdnn.checker.result import (
     Result,
     check_bound,
@@ -43,9 +46,15 @@ from bdnn.checker.result import (
     compared,
     differing,
 )
-from bdnn.checker.samples import Samples, check_data, check_names, check_ranges
+from bdnn.checker.samples import (
+    Samples,
+    Weights,
+    check_data,
+    check_names,
+    check_ranges,
+    read_weights,
+)
 from bdnn.checker.units import weights_bound
-from bdnn.checker.weights import Weights, read_weights
 
 _KINDS: dict[str, Callable[[CheckedModel, Masses, dict[str, Any], Deadline], Fraction]] = {
     "weights": weights_bound,

@@ -17,6 +17,7 @@ from bdnn.estimators.growing import GrowingEstimator
 from bdnn.estimators.learning import (
     HIDDEN,
     WEIGHTS,
+    RowScores,
     given_or,
     learn_samples,
     learned_result,
@@ -33,9 +34,7 @@ from bdnn.estimators.problems import (
     check_robust,
 )
 from bdnn.estimators.samples import LabelledSamples, Memory
-from bdnn.estimators.seen_rows import SeenRows
-from bdnn.estimators.tables import learn_table
-from bdnn.estimators.validation import check_labels
+from bdnn.estimators.tables import check_labels, learn_table
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture, WeightSet
@@ -237,7 +236,7 @@ class BDNNClassifier(ClassifierMixin, GrowingEstimator):  # type: ignore[misc]
                 loss, error = problem.value(network), problem.error(network)
                 figures = loss, problem.irreducible, error, unit
             else:
-                seen, certificate = SeenRows.of(network, encoder, samples), {}
+                seen, certificate = RowScores.of(network, encoder, samples), {}
                 certificate["data"] = samples.describe()
                 network = lowered(network, seen.loss, seen.sums - network.output_thresholds)
                 figures = seen.figures(network)

@@ -32,7 +32,7 @@ from bdnn.export.sql import to_sql
 from bdnn.files import write_whole
 from bdnn.model import Model
 from bdnn.model_file import ModelRecord, write_model
-from bdnn.model_file.seen import SeenRows
+from bdnn.model_file.data import SeenRows
 from bdnn.network.activation import Activation, FloatArray
 from bdnn.network.architecture import WeightSet
 from bdnn.network.network import Network

@@ -18,8 +18,7 @@ from bdnn.estimators.base import BDNNEstimator
 from bdnn.estimators.learning import learns
 from bdnn.estimators.problems import check_robust, continued
 from bdnn.estimators.samples import LabelledSamples, recalled
-from bdnn.estimators.tables import learn_table
-from bdnn.estimators.validation import check_classes, known_labels
+from bdnn.estimators.tables import check_classes, known_labels, learn_table
 from bdnn.mip.model import GrowingModel
 from bdnn.problem.losses.output import classification
 from bdnn.search.embedding import embed

@@ -1,11 +1,16 @@
-"""A classifier that is learnt for rows nobody has seen, and not for the training loss."""
+"""A classifier that is learnt for rows nobody has seen, and not for the training loss.
+
+What its network does with the training rows is computed block by block: inputs of all rows at once
+would take many times the memory of the table; sums of the outputs and one fingerprint per row do
+not.
+"""
 
 from __future__ import annotations
 
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -30,6 +35,9 @@ from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.bound import Bound
+from bdnn.problem.losses.output import OutputLoss
+from bdnn.problem.samples import Samples, fingerprints
+from bdnn.program import IndexArray
 from bdnn.training.limits import Budget
 from bdnn.training.phases.robust_starts import VOTES
 from bdnn.training.result import Progress, TrainingResult
@@ -260,3 +268,62 @@ def lowered(network: Network, loss: Any, scores: FloatArray) -> Network:
     shift = levels[best] if best < len(levels) else levels[-1] + 1.0
     thresholds = (*network.thresholds[:-1], network.thresholds[-1] + shift)
     return replace(network, thresholds=thresholds)
+
+
+_BLOCK = 1 << 22  # inputs at a time, 32 MB
+
+
+@dataclass(frozen=True, eq=False)
+class RowScores:
+    """Distinct inputs, their labels, and what the outputs sum up on them."""
+
+    samples: Samples  # lines without inputs
+    loss: OutputLoss
+    sums: FloatArray  # (n_lines, n_outputs): pre-activations
+
+    @classmethod
+    def of(cls, network: Network, encoder: Encoder, table: LabelledSamples) -> RowScores:
+        """Go over the rows that count."""
+        weight = np.ones(len(table.labels)) if table.weight is None else table.weight
+        rows = np.flatnonzero(weight > 0)
+        marks = np.empty(len(rows), dtype=np.uint64)
+        sums = np.empty((len(rows), network.architecture.n_outputs))
+        # Scores above thresholds of 0 are the sums.
+        bare = replace(network, thresholds=(*network.thresholds[:-1], np.zeros((sums.shape[1], 1))))
+        blocks = _blocks(len(rows), encoder.n_inputs)
+        for block in blocks:
+            inputs = encoder.transform(table.values[rows[block]]) + 0.0
+            marks[block] = fingerprints(inputs)
+            sums[block] = bare.scores(inputs)
+        _, first, group = np.unique(marks, return_index=True, return_inverse=True)
+        if not _are_equal(encoder, table.values, rows, first[group], blocks):
+            first = group = np.arange(len(rows))  # rows that are apart have conflicts with none
+        samples = Samples.of_lines(np.empty((len(first), 0)), weight, group)
+        loss = OutputLoss.of(samples, table.labels, network.architecture.n_outputs)
+        return cls(samples, loss, sums[first])
+
+    def figures(self, network: Network) -> tuple[Fraction, Bound, float, Fraction]:
+        """Loss, a bound, error and unit of the network with other thresholds of the outputs."""
+        scores = self.sums - network.output_thresholds
+        wrong = self.loss.cost_on[np.arange(len(scores)), scores.argmax(axis=1)]
+        error = float(wrong.sum()) / self.loss.total
+        bound = self.loss.irreducible(self.samples)
+        return self.loss.of_outputs(scores >= 0), bound, error, Fraction(self.samples.unit)
+
+
+def _blocks(n_rows: int, n_inputs: int) -> list[slice]:
+    size = max(1, _BLOCK // max(1, n_inputs))
+    return [slice(first, first + size) for first in range(0, n_rows, size)]
+
+
+def _are_equal(
+    encoder: Encoder, values: FloatArray, rows: IndexArray, twins: IndexArray, blocks: list[slice]
+) -> bool:
+    """Tell whether rows have the inputs of those that their fingerprints say."""
+    for block in blocks:
+        own, twin = rows[block], rows[twins[block]]
+        differ = own != twin
+        one, other = (encoder.transform(values[place[differ]]) for place in (own, twin))
+        if not (one == other).all():
+            return False
+    return True

@@ -17,8 +17,7 @@ from bdnn.errors import ModelError
 from bdnn.estimators.base import BDNNEstimator
 from bdnn.estimators.problems import MakeProblem, Task, check_robust
 from bdnn.estimators.samples import LabelledSamples
-from bdnn.estimators.tables import learn_table
-from bdnn.estimators.validation import check_targets
+from bdnn.estimators.tables import check_targets, learn_table
 from bdnn.model import TargetScaler
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture, WeightSet

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import compute_class_weight, compute_sample_weight
 
 from bdnn.errors import DataError, ModelError
-from bdnn.estimators.validation import check_mask, check_rows, check_weights
+from bdnn.estimators.tables import check_mask, check_rows, check_weights
 from bdnn.mip.model import GrowingModel
 from bdnn.model_file.data import describe_data
 from bdnn.network.activation import BoolArray, FloatArray

@@ -11,7 +11,7 @@ import numpy as np
 from bdnn.evaluation.assessment import Assessment, Part
 from bdnn.evaluation.figures import ClassFigures, Figures
 from bdnn.evaluation.leaks import Leak
-from bdnn.model_file.seen import is_among
+from bdnn.model_file.data import is_among
 from bdnn.network.activation import BoolArray, FloatArray
 
 DoubtKind = Literal["leak", "overfitting", "majority", "imbalance", "duplicates"]

@@ -1,17 +1,29 @@
-"""What a report says, before it is written as HTML or Markdown: tables, summary, what failed."""
+"""What a report says before it is HTML or Markdown: tables, charts, summary, what failed."""
 
 from __future__ import annotations
 
 import math
+import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from bdnn.experiments.experiment import Experiment, Table, plan
-from bdnn.experiments.figures import draw_figure
-from bdnn.experiments.numbers import Entry, Rows, Summary, below_paper, entries, summarise, word
+from bdnn.experiments.experiment import Experiment, Figure, Table, plan
+from bdnn.experiments.numbers import (
+    Entry,
+    Rows,
+    Summary,
+    below_paper,
+    entries,
+    find_measure,
+    seed_rows,
+    shown,
+    summarise,
+    word,
+)
+from bdnn.report.charts import Panel, draw
 
 Heading = tuple[str, ...]
 
@@ -212,3 +224,32 @@ def explain(entry: Entry) -> str:
 def place(at: Mapping[str, str]) -> str:
     """Coordinates of an entry in one line."""
     return ", ".join(f"{word(name)} {word(value)}" for name, value in at.items())
+
+
+def draw_figure(experiment: Experiment, figure: Figure, rows: Rows) -> str:
+    """A figure as SVG; panels and lines without results are empty."""
+    panels: dict[str, dict[str, dict[float, list[float]]]] = {}
+    for method, coordinates in experiment.places():
+        panel = panels.setdefault(shown(coordinates)[figure.panels], {})
+        line = panel.setdefault(method.name, {})
+        for row in seed_rows(experiment, method, coordinates, rows):
+            if figure.x == "epoch":
+                for number, value in enumerate(row["curves"].get(figure.y, []), start=1):
+                    line.setdefault(float(number), []).append(value)
+                continue
+            measure = find_measure(figure.y)
+            if measure is not None and measure.name in row["measures"]:
+                at = float(coordinates[figure.x])
+                line.setdefault(at, []).append(row["measures"][measure.name])
+    drawn = [
+        Panel(
+            f"{word(figure.panels)}: {title}",
+            {
+                name: sorted((x, statistics.fmean(values)) for x, values in line.items())
+                for name, line in lines.items()
+            },
+        )
+        for title, lines in panels.items()
+    ]
+    label = "training samples" if figure.x == "samples" else word(figure.x)
+    return draw(drawn, x_label=label, y_label=word(figure.y), log=figure.log)

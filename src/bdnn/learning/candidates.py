@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from bdnn.learning.boosting import Boosting
 from bdnn.learning.gradients import Gradients
 from bdnn.learning.linear import Logistic, NearestMean, Prior
 from bdnn.learning.robust_linear import RobustLinear, RobustVotes
 from bdnn.learning.robust_trees import RobustTree
 from bdnn.learning.scorecard import Scorecard
 from bdnn.learning.stack import Candidate, Reads, Table
-from bdnn.learning.trees import Trees
+from bdnn.learning.trees import Boosting, Trees
 
 #: Times the radius that is asked for which robust candidates are trained with.
 WIDER = (1.0, 1.15)

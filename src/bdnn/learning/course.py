@@ -12,9 +12,8 @@ import numpy as np
 
 from bdnn.clock import Slot
 from bdnn.learning.candidates import candidates, robust_candidates, student
-from bdnn.learning.comparison import Trial, blend, compare, ranked, timed
+from bdnn.learning.comparison import IntArray, Trial, blend, compare, folds_of, ranked, timed
 from bdnn.learning.flash import FlashSize, least_bytes, stack_bytes
-from bdnn.learning.folds import IntArray, folds_of
 from bdnn.learning.gradients import Gradients
 from bdnn.learning.held_out import HeldOut, held_out_of
 from bdnn.learning.joining import is_joinable, join

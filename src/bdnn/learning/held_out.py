@@ -9,8 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from bdnn.learning.comparison import Trial, log_loss, mistakes
-from bdnn.learning.folds import IntArray
+from bdnn.learning.comparison import IntArray, Trial, log_loss, mistakes
 from bdnn.learning.stack import Array, Lesson
 from bdnn.network.activation import FloatArray
 

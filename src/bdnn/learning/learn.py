@@ -13,9 +13,9 @@ from bdnn.clock import Slot
 from bdnn.encoding import Column, Encoder, Inputs
 from bdnn.learning.around import Around, Surroundings
 from bdnn.learning.candidates import WIDER
+from bdnn.learning.comparison import IntArray, same_rows
 from bdnn.learning.course import FEWEST_ROWS, MOST_ROWS, Course, drawn
 from bdnn.learning.flash import FlashSize, seen_network, with_short_scale
-from bdnn.learning.folds import IntArray, same_rows
 from bdnn.learning.held_out import HeldOut
 from bdnn.learning.stack import Lesson, Table
 from bdnn.model_file.data import describe_ranges

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bdnn.clock import Slot
-from bdnn.learning.folds import IntArray
+from bdnn.learning.comparison import IntArray
 from bdnn.learning.gradients import smoothed
 from bdnn.learning.stack import Array, BitArray, Lesson, Stack
 from bdnn.network.activation import BoolArray

@@ -13,8 +13,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.learning.comparison import Trial, probabilities
-from bdnn.learning.folds import IntArray
+from bdnn.learning.comparison import IntArray, Trial, probabilities
 from bdnn.learning.gradients import smoothed
 from bdnn.learning.stack import Array, Lesson, Stack, Table, blocks
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bdnn.blocks.reductions import Reductions
+from bdnn.blocks.bounds import Reductions
 from bdnn.blocks.weights import Given
 from bdnn.mip.model import DEFAULT_EPS, NetworkModel
 from bdnn.network.activation import BoolArray, FloatArray

@@ -17,9 +17,9 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from bdnn.blocks.bounds import Reductions
 from bdnn.blocks.input_sets import DualNorms, InputSets
 from bdnn.blocks.layers import Products, Steps
-from bdnn.blocks.reductions import Reductions
 from bdnn.blocks.weights import Given, LayerWeights
 from bdnn.mip.starts import fill_switches, lift_points, lift_sets
 from bdnn.mip.writing import LayerWriter

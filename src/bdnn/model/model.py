@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from bdnn.background import BackgroundLoad
+from bdnn.clock import BackgroundLoad
 from bdnn.encoding.encoder import Encoder
 from bdnn.encoding.scaling import learn_scale
 from bdnn.errors import DataError, ModelError, UnsupportedFeatureError

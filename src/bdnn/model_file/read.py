@@ -13,6 +13,7 @@ import numpy as np
 from bdnn import limits
 from bdnn.checker.files import parse_json, read_bytes
 from bdnn.checker.model import check_calibration
+from bdnn.checker.upgrade import upgrade
 from bdnn.encoding.columns import Bit, Column, Kind, Missing, Number
 from bdnn.encoding.encoder import Encoder
 from bdnn.encoding.inputs import UnknownRule
@@ -23,12 +24,11 @@ from bdnn.model_file.data import (
     FORMAT,
     VERSION,
     ModelRecord,
+    SeenRows,
     check_widths,
     checksum,
     decode,
 )
-from bdnn.model_file.seen import SeenRows
-from bdnn.model_file.upgrade import upgrade
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network

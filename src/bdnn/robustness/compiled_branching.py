@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from bdnn.background import BackgroundLoad
+from bdnn.clock import BackgroundLoad
 from bdnn.encoding import Encoder
 from bdnn.model import Model
 from bdnn.network.activation import FloatArray

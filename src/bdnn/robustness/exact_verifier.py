@@ -1,5 +1,7 @@
 """Exact verification of one sample, by boxes and by programs.
 
+A row of few cells: a forward pass of each of them.
+
 Integer weights on a grid and linf: is there a counter-example within a radius? CP-SAT decides it in
 whole numbers, without rounding, and bisection of the radius finds the nearest one: programs of
 smaller radii have fewer free units and smaller big-M values, and many of them take less time than
@@ -15,6 +17,8 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
+import numpy as np
+
 from bdnn.clock import Slot
 from bdnn.network.activation import FloatArray
 from bdnn.robustness.adversary import Adversary
@@ -22,7 +26,6 @@ from bdnn.robustness.attacks import CounterExamples, pulled_back
 from bdnn.robustness.branching import Branching
 from bdnn.robustness.columns import ColumnSet
 from bdnn.robustness.compiled_branching import COMPILED_BOXES, CompiledBranching
-from bdnn.robustness.enumeration import nearest_cell
 from bdnn.robustness.perturbation import PerturbationSet
 from bdnn.robustness.polishing import polished
 from bdnn.solvers.base import AbstractSolver
@@ -307,3 +310,29 @@ class ExactVerifier:
     @property
     def _is_over(self) -> bool:
         return self._remaining <= 0 or self.answer.is_settled(self.radius, smallest=self.smallest)
+
+
+_MOST_CELLS = 1 << 16
+
+
+def nearest_cell(around: ColumnSet, radius: float) -> tuple[float, float, FloatArray | None] | None:
+    """Lower and upper limit of the nearest counter-example of a single row, and itself.
+
+    None where scaled numbers stand beside bins, or bins within the radius make too many cells.
+    """
+    reach = [np.flatnonzero((costs[0] <= radius) & np.isfinite(costs[0])) for costs in around.costs]
+    if around.numbered.size or math.prod(map(len, reach)) > _MOST_CELLS:
+        return None
+    grid = np.meshgrid(*(bins.astype(float) for bins in reach), indexing="ij")
+    cells: FloatArray = np.stack(grid, axis=-1).reshape(-1, len(reach))
+    cells = cells[around.is_possible(cells, cells)]
+    cells = cells[around.network.predict(around.inputs(cells)) != around.classes[0]]
+    lengths = around.lengths(cells)
+    cells, lengths = cells[lengths <= radius], lengths[lengths <= radius]
+    if not len(cells):
+        return radius, math.inf, None
+    nearest = int(lengths.argmin())
+    found = around.raw(cells[[nearest]])
+    if not around.is_changed(found)[0]:
+        return None
+    return float(lengths[nearest]), float(around.measured(found)[0]), found[0]

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from bdnn.background import BackgroundLoad
-from bdnn.clock import Slot
+from bdnn.clock import BackgroundLoad, Slot
 from bdnn.network.architecture import Architecture
 from bdnn.problem.create import regression
 from bdnn.problem.losses.output import classification

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral, Real
 
 from bdnn.errors import ModelError
-from bdnn.selection.pace import Shares
+from bdnn.selection.trials import Shares
 
 # Part of the time that is left for the training itself, whatever comes before it.
 _LEAST_SHARE = 0.1

@@ -8,8 +8,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.background import BackgroundLoad
 from bdnn.bounds.listed.table import Indices, UnitTable
+from bdnn.clock import BackgroundLoad
 from bdnn.compiled import compiled
 from bdnn.network.activation import BoolArray
 from bdnn.network.architecture import WeightSet

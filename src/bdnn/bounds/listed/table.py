@@ -13,9 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.background import BackgroundLoad
 from bdnn.bounds.enumeration import n_weight_vectors, weight_vectors
-from bdnn.clock import Slot
+from bdnn.clock import BackgroundLoad, Slot
 from bdnn.compiled import compiled
 from bdnn.network.activation import BoolArray, FloatArray, weighted_sums
 from bdnn.network.architecture import WeightSet

@@ -165,7 +165,7 @@ class Folds:
         import numpy as np
 
         from bdnn.datasets.samples import check_classes
-        from bdnn.learning.folds import folds_of, same_rows
+        from bdnn.learning.comparison import folds_of, same_rows
 
         chosen, kept = rows
         if self.cv is None:

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from bdnn.blocks.bounds import LayerBounds
+from bdnn.blocks.bounds import LayerBounds, Reductions
 from bdnn.blocks.input_sets import InputSets
 from bdnn.blocks.layers import Needs, Steps, Sums
-from bdnn.blocks.reductions import Reductions
 from bdnn.blocks.weights import Given, LayerWeights
 from bdnn.errors import ModelError
 from bdnn.network.activation import FloatArray

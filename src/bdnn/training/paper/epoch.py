@@ -19,7 +19,7 @@ import numpy as np
 from bdnn.bounds.separation import hulls_meet
 from bdnn.clock import Slot
 from bdnn.mip import DEFAULT_EPS, NetworkModel
-from bdnn.mip.repair import networks_of
+from bdnn.mip.starts import networks_of
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss

@@ -15,8 +15,7 @@ from itertools import combinations
 
 import numpy as np
 
-from bdnn.background import BackgroundLoad
-from bdnn.clock import Slot
+from bdnn.clock import BackgroundLoad, Slot
 from bdnn.learning.around import Around
 from bdnn.learning.robust_linear import RobustLinear, RobustVotes
 from bdnn.learning.robust_trees import RobustTree

@@ -31,7 +31,7 @@ from bdnn.search.starts import (
 )
 from bdnn.search.walk import search_within
 from bdnn.selection.choice import choose_by_validation, refit_by_validation
-from bdnn.selection.pace import Pace, epoch_seconds
+from bdnn.selection.trials import Pace, epoch_seconds
 from bdnn.training.base import Phase
 from bdnn.training.limits import check_positive
 from bdnn.training.run import Run

@@ -19,7 +19,7 @@ from bdnn.bounds.lattice import solver_bound
 from bdnn.clock import Slot
 from bdnn.mip import DEFAULT_EPS, NetworkModel, Reductions
 from bdnn.mip.freedom import free_units
-from bdnn.mip.repair import explain_conflict, repair
+from bdnn.mip.starts import explain_conflict, repair
 from bdnn.network.activation import FloatArray
 from bdnn.network.network import Network
 from bdnn.problem.problem import Problem
