@@ -15,8 +15,7 @@ from math import cos, pi
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.background import BackgroundLoad
-from bdnn.clock import Slot
+from bdnn.clock import BackgroundLoad, Slot
 from bdnn.learning.kernels import (
     adam,
     normalised_steps,
