@@ -119,7 +119,7 @@ def make_rules(model: Model) -> Rules:
             named.append(term)
         terms = named
     outputs = _outputs(model, terms)
-    table = decision_table(network, model.classes, [term.text for term in terms])
+    table = decision_table(model, [term.text for term in terms])
     return Rules(_notes(model), tuple(units), outputs, table)
 
 
