@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from bdnn.cli.output import number, percent, print_pairs, print_table
+from bdnn.cli.output import decimals, number, percent, print_pairs, print_table
 
 
 def spread(value: float | None, error: float | None, write: Any = percent) -> str:
@@ -34,10 +34,10 @@ def print_assessment(found: Mapping[str, Any]) -> None:
 def print_figures(figures: Mapping[str, Any]) -> None:
     """Print figures of classes or of numbers."""
     if "confusion" not in figures:
-        pairs = [("R2", spread(figures["r2"], figures.get("error"), number))]
+        pairs = [("R2", spread(figures["r2"], figures.get("error"), decimals))]
         print_pairs([*pairs, *((key.upper(), number(figures[key])) for key in ("rmse", "mae"))])
         return
-    auc = None if figures["auc"] is None else spread(figures["auc"], figures["auc_error"], number)
+    auc = None if figures["auc"] is None else spread(figures["auc"], figures["auc_error"], decimals)
     log_loss = None if figures["log_loss"] is None else number(figures["log_loss"])
     print_pairs(
         [
@@ -92,8 +92,8 @@ def print_rivals(found: Mapping[str, Any]) -> None:
         [
             [
                 name,
-                spread(score, error, number if is_number else percent),
-                *([] if is_number else ["" if auc is None else spread(auc, auc_error, number)]),
+                spread(score, error, decimals if is_number else percent),
+                *([] if is_number else ["" if auc is None else spread(auc, auc_error, decimals)]),
             ]
             for name, score, error, auc, auc_error in lines
         ],

@@ -89,6 +89,11 @@ def number(value: float | None, digits: int = 4) -> str:
     return "unknown" if value is None or not math.isfinite(value) else f"{value:.{digits}g}"
 
 
+def decimals(value: float | None) -> str:
+    """Write a number of the size of 1, such as an area or R2, so that its spread fits below it."""
+    return "unknown" if value is None or not math.isfinite(value) else f"{value:.4f}"
+
+
 def percent(share: float | None) -> str:
     """Write a share as per cent."""
     if share is None or not math.isfinite(share):

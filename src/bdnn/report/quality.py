@@ -25,7 +25,7 @@ def percent(share: float | None) -> str:
 def spread(value: float | None, error: float | None, *, is_share: bool = True) -> str:
     """A figure with its standard error."""
     written = [
-        percent(each) if is_share else f"{each:.4g}" for each in (value, error) if each is not None
+        percent(each) if is_share else f"{each:.4f}" for each in (value, error) if each is not None
     ]
     return " ± ".join(written) or "unknown"
 

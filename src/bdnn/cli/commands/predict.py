@@ -10,7 +10,7 @@ import typer
 from bdnn.cli.figures import print_figures, spread
 from bdnn.cli.options import options
 from bdnn.cli.options.data import LabelledTable, ModelFile, Table
-from bdnn.cli.output import Answer, Output, as_csv, number, percent, print_pairs
+from bdnn.cli.output import Answer, Output, as_csv, decimals, percent, print_pairs
 from bdnn.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def _parts(report: dict[str, Any]) -> list[tuple[str, str]]:
     pairs = []
     for name, part in (("trained on", trained), ("others", others)):
         if part["rows"]:
-            key, write = ("accuracy", percent) if "accuracy" in part else ("r2", number)
+            key, write = ("accuracy", percent) if "accuracy" in part else ("r2", decimals)
             told = f", {'R2' if key == 'r2' else key} {spread(part[key], part['error'], write)}"
         else:
             told = ""
