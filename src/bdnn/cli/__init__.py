@@ -105,9 +105,10 @@ def main(
         code = _run(None if arguments is None else list(arguments))
         if arguments is None:
             ignore()
-    if arguments is None and threading.active_count() > 1:
+    if arguments is None and (threading.active_count() > 1 or code == _INTERRUPTED):
         # A compiler or solver that was left behind may take long to end, and crashes an interpreter
-        # that ends without waiting. All files are written by now.
+        # that ends without waiting. One that was interrupted within `exec`, as imports call it,
+        # ends itself by a signal whatever its exit code is. All files are written by now.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

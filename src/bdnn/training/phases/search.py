@@ -39,7 +39,7 @@ from bdnn.training.run import Run
 _PHASE = "search"
 PAID = "the search ended because more time had stopped paying"
 NOT_LOADED = "the compiled search was not loaded when its time was over"
-_FIRST_TIME = " (the first search on a machine compiles for about half a minute)"
+_FIRST_TIME = " (the first search on a machine compiles for some twenty seconds)"
 # Sweeps of the first round; every further round has twice as many, up to the last number.
 _FIRST_SWEEPS, _MOST_SWEEPS = 64, 1024
 # The same under constraints, where every walk has half as many again as the last, and walks after
