@@ -10,11 +10,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from bdnn.clock import Slot
 from bdnn.learning.gradients import Gradients
-from bdnn.learning.joining import is_joinable, join, merged, shares
 from bdnn.learning.linear import Logistic, NearestMean, Prior
-from bdnn.learning.stack import Stack
+from bdnn.learning.stack import Stack, Votes
+from bdnn.learning.teaching import is_joinable, join, merged, shares
 from bdnn.learning.trees import Boosting, Trees, leaves_of
-from bdnn.learning.votes import Votes
 from tests.learning.lessons import inputs_of, make_lesson
 
 CANDIDATES = [

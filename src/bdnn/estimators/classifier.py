@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
+from bdnn.clock import to_the_end
 from bdnn.encoding import Encoder, Inputs
 from bdnn.estimators.growing import GrowingEstimator
 from bdnn.estimators.learning import (
@@ -39,7 +40,7 @@ from bdnn.model import Model
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.problem.losses.output import classification
-from bdnn.training.base import AbstractMethod, to_the_end
+from bdnn.training.base import AbstractMethod
 from bdnn.training.limits import Budget
 from bdnn.training.result import TrainingResult
 

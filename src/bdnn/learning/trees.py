@@ -15,8 +15,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from bdnn.clock import Slot
-from bdnn.learning.stack import Array, Lesson, Reads, Stack
-from bdnn.learning.votes import Literals, Votes
+from bdnn.learning.stack import Array, Lesson, Literals, Reads, Stack, Votes
 
 _LEAST_ROWS = 5
 

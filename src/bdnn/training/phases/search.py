@@ -16,19 +16,12 @@ from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.search.descent import LARGE, descend
-from bdnn.search.embedding import embed, shallow_problem
+from bdnn.search.embedding import as_levels, embed, of_steps, shallow_problem
 from bdnn.search.limits import projected
 from bdnn.search.loading import wait_until_ready
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import Objective
-from bdnn.search.starts import (
-    Start,
-    as_levels,
-    make_start,
-    of_steps,
-    separating_start,
-    straight_through,
-)
+from bdnn.search.starts import Start, make_start, separating_start, straight_through
 from bdnn.search.walk import search_within
 from bdnn.selection.choice import choose_by_validation, refit_by_validation
 from bdnn.selection.trials import Pace, epoch_seconds
