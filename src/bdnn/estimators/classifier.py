@@ -222,14 +222,15 @@ class BDNNClassifier(ClassifierMixin, GrowingEstimator):  # type: ignore[misc]
     def _learn(self, samples: LabelledSamples, plain: Encoder, began: float) -> Self:
         """Learn for rows that nobody has seen."""
         budget = self._budget()
-        samples = check_robust(self.robust, samples)
+        if self.robust is not None:
+            samples = check_robust(self.robust, samples)
         with self.watched(budget) as watch:
             learned = learn_samples(self, samples, plain, budget, began, watch)
         shape = learned.network.architecture
 
         def finish() -> None:
             network, encoder = learned.network, learned.encoder
-            if self.robust is not None or check_constraints(self.constraints):
+            if self.robust is not None or self.constraints:  # a limit of a scorecard
                 task = self._task(samples, shape, encoder, budget, is_learnt=True)
                 problem, certificate = task.problem, task.certificate
                 network = lowered(network, problem.loss, network.scores(problem.inputs))

@@ -1,6 +1,6 @@
 """Layers of step units over numbers and bits, as candidates make them and networks are made of.
 
-Trees, forests and boosted trees are votes of conditions. A literal is a bit or its negation. A leaf
+Trees and boosted trees are votes of conditions. A literal is a bit or its negation. A leaf
 is a unit that wants all literals on the way to it, with weights 1 and -1 and the threshold that
 only all of them together reach; what it says of the classes are its weights to the outputs, rounded
 to integers. A leaf of one literal needs no unit.
