@@ -11,8 +11,10 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 Clock = Callable[[], float]
+Done = TypeVar("Done")
 
 
 def _goes_on() -> bool:
@@ -124,3 +126,14 @@ class BackgroundLoad:
         finally:
             self._ready.set()
             atexit.unregister(threading.current_thread().join)
+
+
+def to_the_end(finish: Callable[[], Done]) -> Done:
+    """Do what is left to do with a trained network; Ctrl-C only begins it anew.
+
+    It takes a moment, and whoever asks for the end wants to keep the network.
+    """
+    try:
+        return finish()
+    except KeyboardInterrupt:
+        return finish()

@@ -15,7 +15,7 @@ from bdnn.learning.learn import learn, tail_cuts
 from bdnn.learning.linear import Logistic, Prior
 from bdnn.learning.stack import Stack
 from bdnn.learning.teaching import opinion, taught, unseen_opinion
-from bdnn.learning.trees import Trees
+from bdnn.learning.trees import Tree
 from tests.grids import long
 from tests.learning.lessons import make_lesson
 
@@ -139,13 +139,13 @@ def test_only_unseen_rows_are_judged() -> None:
 
     lesson = make_lesson(60)
     folds = np.arange(60) % 3
-    trials = [Trial.of("heart", ByHeart(), lesson), Trial.of("tree", Trees(4), lesson)]
+    trials = [Trial.of("heart", ByHeart(), lesson), Trial.of("tree", Tree(4), lesson)]
     compare(trials, lesson, [folds], seed=0, slot=Slot())
     assert (trials[0].count == 1).all()
     assert len(trials[0].candidate.seen) == 40
     for fold in range(3):
         rows = np.flatnonzero(folds != fold)
-        stack = Trees(4).fit(lesson.rows(rows), seed=fold, slot=Slot())
+        stack = Tree(4).fit(lesson.rows(rows), seed=fold, slot=Slot())
         outside = np.flatnonzero(folds == fold)
         if len(trials[1].stacks) > fold:
             expected = stack.scores(lesson.table.rows(outside)).argmax(axis=1)
@@ -154,7 +154,7 @@ def test_only_unseen_rows_are_judged() -> None:
 
 def test_candidates_clearly_behind_stop_and_the_order_is_by_mistakes() -> None:
     lesson = make_lesson(300)
-    ways = {"prior": Prior(), "linear": Logistic("numbers"), "tree": Trees(16)}
+    ways = {"prior": Prior(), "linear": Logistic("numbers"), "tree": Tree(16)}
     trials = [Trial.of(name, way, lesson) for name, way in ways.items()]
     compare(trials, lesson, [np.arange(300) % 5], seed=0, slot=Slot())
     done = {trial.name: len(trial.stacks) for trial in trials}
@@ -171,7 +171,7 @@ def test_candidates_clearly_behind_stop_and_the_order_is_by_mistakes() -> None:
 def test_teachers_are_asked_about_rows_that_they_have_not_seen() -> None:
     lesson = make_lesson(90)
     part = np.arange(60)
-    trial = Trial.of("tree", Trees(6), lesson.rows(part))
+    trial = Trial.of("tree", Tree(6), lesson.rows(part))
     folds = np.arange(60) % 3
     compare([trial], lesson.rows(part), [folds], seed=0, slot=Slot())
     share = unseen_opinion([trial], lesson, part)
@@ -181,7 +181,7 @@ def test_teachers_are_asked_about_rows_that_they_have_not_seen() -> None:
 
 def test_new_rows_keep_the_inputs_of_a_column_together() -> None:
     lesson = make_lesson(80)
-    trial = Trial.of("tree", Trees(4), lesson)
+    trial = Trial.of("tree", Tree(4), lesson)
     compare([trial], lesson, [np.arange(80) % 2], seed=0, slot=Slot())
     column_of = np.array([0, 1, 2, 0, 0, 0, 1, 1, 1, 2, 2, 2])
     share = unseen_opinion([trial], lesson, np.arange(80))

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from bdnn.clock import Slot
 from bdnn.network.activation import Activation
 from bdnn.search import descend, widen_margin
+from bdnn.search.embedding import as_levels, of_steps
 from bdnn.search.kernels import line
-from bdnn.search.starts import as_levels, of_steps
 from bdnn.search.starts.simple import linear_start, random_start
 from bdnn.search.starts.straight_through import straight_through
 from bdnn.search.state import SearchState

@@ -14,7 +14,7 @@ from bdnn.network.architecture import Architecture
 from bdnn.problem.losses.output import classification
 from bdnn.search import embed, straight_through
 from bdnn.search.starts import best_single_features
-from bdnn.search.starts.single_features import single_feature_start
+from bdnn.search.starts.simple import single_feature_start
 from tests.grids import examples
 from tests.problems import random_problem
 

@@ -7,8 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 from bdnn.program import Program
-from bdnn.solvers.growing import GrowingProgram
-from bdnn.solvers.highs import Highs
+from bdnn.solvers.highs import GrowingProgram, Highs
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -10,9 +10,9 @@ import pytest
 from bdnn.bounds.states import Levels
 from bdnn.clock import Slot
 from bdnn.errors import ModelError
+from bdnn.learning.smoothing import smoothed
 from bdnn.network.architecture import Architecture
 from bdnn.problem.create import regression
-from bdnn.selection.smoothing import smoothed
 from bdnn.training import Descent, get_method
 from bdnn.training.limits import Budget
 from tests.oracle import smallest_regression_loss

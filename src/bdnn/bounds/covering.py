@@ -36,7 +36,7 @@ from bdnn.bounds.separation import Conflict
 from bdnn.clock import Slot
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.program import IndexArray, Program
-from bdnn.solvers.growing import GrowingProgram
+from bdnn.solvers.highs import GrowingProgram
 
 
 class Master:

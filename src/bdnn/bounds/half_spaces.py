@@ -37,7 +37,7 @@ from bdnn.network.activation import FloatArray
 from bdnn.problem.bound import Bound
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
-from bdnn.solvers.growing import GrowingProgram
+from bdnn.solvers.highs import GrowingProgram
 from bdnn.solvers.registry import get_solver
 
 # Conflicts that are looked for with one solution of the covering problem.

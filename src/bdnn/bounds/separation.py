@@ -24,8 +24,7 @@ from numpy.typing import NDArray
 
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.program import Program
-from bdnn.solvers.growing import GrowingProgram
-from bdnn.solvers.highs import Highs
+from bdnn.solvers.highs import GrowingProgram, Highs
 
 Indices = NDArray[np.intp]
 HalfSpace = tuple[FloatArray, float]

@@ -2,7 +2,7 @@
 
 It reads the JSON of the file and the data by itself and recomputes what the file claims. Of the
 package it imports nothing but the errors and the limits. The rest of the package uses its bounded
-reading of files and its exact repetition of guarantees.
+reading of files, what it finds sensible there, and its exact repetition of guarantees.
 """
 
 from bdnn.checker.claims import Claim, Deadline, Verdict

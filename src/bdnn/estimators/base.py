@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from bdnn.clock import to_the_end
 from bdnn.constraints import AbstractConstraint
 from bdnn.encoding import Encoder, Inputs
 from bdnn.errors import ModelError, ModelFileError
@@ -43,7 +44,7 @@ from bdnn.network.network import Network
 from bdnn.progress import ProgressDisplay
 from bdnn.solvers.base import AbstractSolver
 from bdnn.solvers.registry import get_solver, write_program
-from bdnn.training.base import AbstractMethod, get_method, to_the_end
+from bdnn.training.base import AbstractMethod, get_method
 from bdnn.training.limits import Budget, Limits
 from bdnn.training.result import Progress, TrainingResult
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 
+from bdnn.clock import to_the_end
 from bdnn.encoding import Encoder, Inputs
 from bdnn.estimators.growing import GrowingEstimator
 from bdnn.estimators.learning import (
@@ -39,7 +40,7 @@ from bdnn.model import Model
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.problem.losses.output import classification
-from bdnn.training.base import AbstractMethod, to_the_end
+from bdnn.training.base import AbstractMethod
 from bdnn.training.limits import Budget
 from bdnn.training.result import TrainingResult
 
@@ -221,14 +222,15 @@ class BDNNClassifier(ClassifierMixin, GrowingEstimator):  # type: ignore[misc]
     def _learn(self, samples: LabelledSamples, plain: Encoder, began: float) -> Self:
         """Learn for rows that nobody has seen."""
         budget = self._budget()
-        samples = check_robust(self.robust, samples)
+        if self.robust is not None:
+            samples = check_robust(self.robust, samples)
         with self.watched(budget) as watch:
             learned = learn_samples(self, samples, plain, budget, began, watch)
         shape = learned.network.architecture
 
         def finish() -> None:
             network, encoder = learned.network, learned.encoder
-            if self.robust is not None or check_constraints(self.constraints):
+            if self.robust is not None or self.constraints:  # a limit of a scorecard
                 task = self._task(samples, shape, encoder, budget, is_learnt=True)
                 problem, certificate = task.problem, task.certificate
                 network = lowered(network, problem.loss, network.scores(problem.inputs))

@@ -36,7 +36,7 @@ from bdnn.model_file.data import SeenRows
 from bdnn.network.activation import Activation, FloatArray
 from bdnn.network.architecture import WeightSet
 from bdnn.network.network import Network
-from bdnn.notebook import Words
+from bdnn.progress import Words
 from bdnn.report import Subject, make_page
 from bdnn.robustness import Attack, Certification, PerturbationSet, Verification
 from bdnn.robustness import attack as attack_samples

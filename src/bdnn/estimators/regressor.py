@@ -18,13 +18,13 @@ from bdnn.estimators.base import BDNNEstimator
 from bdnn.estimators.problems import MakeProblem, Task, check_robust
 from bdnn.estimators.samples import LabelledSamples
 from bdnn.estimators.tables import check_targets, learn_table
+from bdnn.learning.smoothing import smoothed
 from bdnn.model import TargetScaler
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture, WeightSet
 from bdnn.problem.create import regression
 from bdnn.problem.losses.distance import distance_loss
 from bdnn.search.embedding import embed
-from bdnn.selection.smoothing import smoothed
 from bdnn.training.base import AbstractMethod, get_method
 from bdnn.training.limits import Budget, is_number
 

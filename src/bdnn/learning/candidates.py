@@ -8,7 +8,7 @@ from bdnn.learning.robust_linear import RobustLinear, RobustVotes
 from bdnn.learning.robust_trees import RobustTree
 from bdnn.learning.scorecard import Scorecard
 from bdnn.learning.stack import Candidate, Reads, Table
-from bdnn.learning.trees import Boosting, Trees
+from bdnn.learning.trees import Boosting, Tree
 
 #: Times the radius that is asked for which robust candidates are trained with.
 WIDER = (1.0, 1.15)
@@ -35,7 +35,7 @@ def candidates(
         "stumps": Boosting(1, 60),
     }
     trees: dict[str, Candidate] = {
-        "tree": Trees(6),
+        "tree": Tree(6),
         "boosted trees of depth 2": Boosting(2, 100),
         "boosted trees of depth 3": Boosting(3, 200),
     }

@@ -16,10 +16,9 @@ from bdnn.learning.comparison import IntArray, Trial, blend, compare, folds_of, 
 from bdnn.learning.flash import FlashSize, least_bytes, stack_bytes
 from bdnn.learning.gradients import Gradients
 from bdnn.learning.held_out import HeldOut, held_out_of
-from bdnn.learning.joining import is_joinable, join
 from bdnn.learning.shrinking import shrunk
 from bdnn.learning.stack import Array, Candidate, Lesson, Stack
-from bdnn.learning.teaching import taught, unseen_opinion
+from bdnn.learning.teaching import is_joinable, join, taught, unseen_opinion
 from bdnn.parallel import run_tasks
 
 MOST_ROWS, FEWEST_ROWS = 300_000, 1000  # that are learnt from

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.optimize import OptimizeResult, minimize
 
 from bdnn.clock import Slot
-from bdnn.learning.stack import Array, Lesson, Reads, Stack
-from bdnn.learning.votes import rounded_votes
+from bdnn.learning.stack import Array, Lesson, Reads, Stack, rounded_votes
 from bdnn.network.activation import FloatArray
 
 

@@ -18,8 +18,7 @@ from bdnn.compiled import compiled
 from bdnn.learning.around import Around, Bins, IntArray
 from bdnn.learning.linear import Prior
 from bdnn.learning.robust_moves import improved
-from bdnn.learning.stack import Lesson, Reads, Stack
-from bdnn.learning.votes import rounded_votes
+from bdnn.learning.stack import Lesson, Reads, Stack, rounded_votes
 from bdnn.network.activation import BoolArray, FloatArray
 
 _STEPS = 150

@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from bdnn.clock import Slot
 from bdnn.learning.around import Around
-from bdnn.learning.stack import Array, Lesson, Reads, Stack
-from bdnn.learning.votes import Literals
+from bdnn.learning.stack import Array, Lesson, Literals, Reads, Stack
 from bdnn.network.activation import BoolArray
 
 _LEAST_WEIGHT = 5.0  # on either side of a cut, rows in reach included

@@ -1,4 +1,4 @@
-"""Decision trees, small forests and boosted trees as networks of conditions on bits.
+"""Decision trees and boosted trees as networks of conditions on bits.
 
 A level of all boosted trees of a round is grown by one product of matrices.
 """
@@ -11,12 +11,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from bdnn.clock import Slot
-from bdnn.learning.stack import Array, BitArray, Lesson, Reads, Stack, blocks
-from bdnn.learning.votes import Literals, Votes
+from bdnn.learning.stack import Array, BitArray, Lesson, Literals, Reads, Stack, Votes, blocks
 
 _LEAST_ROWS = 5
 _RIDGE = 1.0
@@ -25,37 +23,31 @@ _MOST_AS_FLOATS = 1 << 14  # rows; of more a part at a time becomes floats, whic
 
 
 @dataclass(frozen=True)
-class Trees:
-    """One tree, or the votes of several on drawn rows.
+class Tree:
+    """One tree of scikit-learn.
 
     Parameters
     ----------
     leaves : int
-        Of every tree at most.
-    trees : int
+        At most.
     """
 
     leaves: int
-    trees: int = 1
     reads: Reads = "bits"
 
     def fit(self, lesson: Lesson, *, seed: int, slot: Slot) -> Stack:
         """Grow, and turn every leaf into a unit."""
         del slot
-        options: dict[str, Any] = {"max_leaf_nodes": self.leaves, "random_state": seed}
-        if self.trees == 1:
-            model = DecisionTreeClassifier(min_samples_leaf=_LEAST_ROWS, **options)
-        else:
-            model = RandomForestClassifier(self.trees, n_jobs=1, **options)
+        model = DecisionTreeClassifier(
+            min_samples_leaf=_LEAST_ROWS, max_leaf_nodes=self.leaves, random_state=seed
+        )
         bits = lesson.table.bits
         model.fit(bits, lesson.labels, sample_weight=lesson.weight)
-        grown = [model] if self.trees == 1 else model.estimators_
         votes = Votes(bits.shape[1], lesson.n_classes)
-        for tree in grown:
-            for literals, share in leaves_of(tree.tree_):
-                vote = np.zeros(lesson.n_classes)
-                vote[model.classes_] = share / len(grown)
-                votes.add(literals, vote)
+        for literals, share in leaves_of(model.tree_):
+            vote = np.zeros(lesson.n_classes)
+            vote[model.classes_] = share
+            votes.add(literals, vote)
         return votes.stack()
 
 

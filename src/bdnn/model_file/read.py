@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import replace
-from itertools import pairwise
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from bdnn import limits
+from bdnn.checker.encoder import parse_encoder
 from bdnn.checker.files import parse_json, read_bytes
 from bdnn.checker.model import check_calibration
 from bdnn.checker.upgrade import upgrade
-from bdnn.encoding.columns import Bit, Column, Kind, Missing, Number
+from bdnn.encoding.columns import Bit, Column, Number
 from bdnn.encoding.encoder import Encoder
-from bdnn.encoding.inputs import UnknownRule
-from bdnn.encoding.scaling import ScaleKind
 from bdnn.errors import ModelFileError
 from bdnn.model import Calibration, Model, TargetScaler
 from bdnn.model_file.data import (
@@ -134,99 +131,37 @@ def _read_calibration(data: dict[str, Any] | None, n_classes: int) -> Calibratio
 
 
 def _read_encoder(data: dict[str, Any]) -> Encoder:
-    scale, step, header = data["scale"], data["step"], data["header"]
-    unknown = data.get("unknown", "error")
-    _require(type(header) is bool, "the header is neither there nor not")
-    _require(unknown in get_args(UnknownRule), "unknown texts are treated in no known way")
-    _require(type(step) in (int, float), "the encoder's step is no number")
-    _require(isinstance(data["columns"], list), "the columns are no list")
-    _require(0 < len(data["columns"]) <= limits.COLUMNS, "there are no columns, or too many")
-    columns = tuple(_read_column(column) for column in data["columns"])
-    parts: dict[str, list[Any]] = {"numbers": data["numbers"], "bits": data.get("bits", [])}
-    for name, most in (("numbers", limits.WIDTH), ("bits", limits.BITS)):
-        _require(isinstance(parts[name], list), f"the {name} are no list")
-        _require(len(parts[name]) <= most, f"there are more than {most} {name}")
-    numbers = tuple(_read_number(number, columns) for number in parts["numbers"])
-    bits = tuple(_read_bit(bit, columns) for bit in parts["bits"])
-    _require(len(numbers) + len(bits) > 0, "there are no inputs")
-    _require(_is_ordered(numbers, bits, columns), "the encoder's inputs are in another order")
-    encoder = Encoder(columns, numbers, bits, header=header, unknown=unknown)
-    if step == 0:
-        is_plain = all(number.shift == 0 and number.factor == 1 for number in numbers)
-        _require(scale is None and is_plain, "inputs as they are have a scale")
-        return encoder
-    _require(bool(numbers) and scale in get_args(ScaleKind), "unknown scale")
-    is_power = 2.0**-60 <= step <= 1.0 and math.frexp(step)[0] == 0.5
-    _require(is_power, "the encoder's step is no power of two")  # on which sums are exact
-    is_upward = all(number.factor > 0 for number in numbers)
-    _require(is_upward, "the encoder turns a feature round")
-    return replace(encoder, step=float(step), scale=scale)
-
-
-def _read_column(data: dict[str, Any]) -> Column:
-    name, kind, values, fill = (data[key] for key in ("name", "kind", "values", "fill"))
-    missing = data.get("missing", "error" if fill is None else "fill")
-    _require(type(name) is str, "a column has no name")
-    _require(
-        kind in get_args(Kind) and missing in get_args(Missing),
-        f"column {name[:40]!r} is of no known kind",
+    parse_encoder(data)  # refuses what makes no sense
+    columns = tuple(
+        Column(
+            column["name"],
+            column["kind"],
+            tuple(column["values"]),
+            column["fill"],
+            column.get("missing", "error" if column["fill"] is None else "fill"),
+            float(column.get("factor", 1.0)),
+        )
+        for column in data["columns"]
     )
-    _require(
-        isinstance(values, list)
-        and all(type(value) is str for value in values)
-        and len(set(values)) == len(values) <= limits.CATEGORIES
-        and (kind == "category") == bool(values),
-        f"column {name[:40]!r} has texts that do not fit its kind",
+    numbers = tuple(
+        Number(part["column"], part["value"], float(part["shift"]), float(part["factor"]))
+        for part in data["numbers"]
     )
-    is_number = type(fill) in (int, float) and abs(fill) <= limits.LARGEST_INPUT
-    is_own = fill in values if values else is_number
-    _require(
-        is_own if fill is not None else missing in ("error", "none"),
-        f"column {name[:40]!r} is filled with something else than its values",
+    bits = tuple(
+        Bit(part["column"], part["kind"], part["value"])
+        if part["kind"] != "ge"
+        else Bit(part["column"], "ge", float(part["value"]))
+        for part in data.get("bits", ())
     )
-    (factor,) = _numbers([data.get("factor", 1.0)]).tolist()
-    _require(factor > 0, f"column {name[:40]!r} has no unit")
-    return Column(name, kind, tuple(values), fill, missing, factor)
-
-
-def _read_number(data: dict[str, Any], columns: tuple[Column, ...]) -> Number:
-    column, value = data["column"], data["value"]
-    _require(type(column) is int and 0 <= column < len(columns), "a number is of no column")
-    own = columns[column].values
-    fits = type(value) is str and value in own if own else value is None
-    _require(fits, "the encoder's numbers do not fit its columns")
-    shift, factor = _numbers([data["shift"], data["factor"]]).tolist()
-    return Number(column, value, shift, factor)
-
-
-def _read_bit(data: dict[str, Any], columns: tuple[Column, ...]) -> Bit:
-    column, kind, value = data["column"], data["kind"], data["value"]
-    _require(type(column) is int and 0 <= column < len(columns), "a bit is of no column")
-    own = columns[column].values
-    if kind == "ge":
-        is_cut = type(value) in (int, float) and abs(value) <= limits.LARGEST_INPUT
-        _require(is_cut and not own, "a cut is no number")
-        return Bit(column, "ge", float(value))
-    if kind == "is":
-        _require(type(value) is str and value in own, "a bit is about an unknown text")
-        return Bit(column, "is", value)
-    _require(kind == "missing" and value is None, "a bit is of no known kind")
-    _require(columns[column].missing == "bit", "a bit is about values that are never missing")
-    return Bit(column, "missing")
-
-
-def _is_ordered(
-    numbers: tuple[Number, ...], bits: tuple[Bit, ...], columns: tuple[Column, ...]
-) -> bool:
-    """Whether inputs follow the columns, and their texts and cuts, each of them once."""
-
-    def place(part: Number | Bit) -> tuple[int, int, float]:
-        kind = ("ge", "is", "missing").index(part.kind) if isinstance(part, Bit) else 0
-        if isinstance(part.value, str):
-            return part.column, kind, columns[part.column].values.index(part.value)
-        return part.column, kind, part.value or 0.0
-
-    return all(a < b for part in (numbers, bits) for a, b in pairwise(map(place, part)))
+    return Encoder(
+        columns,
+        numbers,
+        bits,
+        step=float(data["step"]),
+        scale=data["scale"],
+        header=data["header"],
+        unknown=data.get("unknown", "error"),
+    )
 
 
 def _read_network(data: dict[str, Any], n_features: int) -> Network:

@@ -17,6 +17,8 @@ from bdnn.errors import ModelError
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
+# Entries of rows that are numbers at the same time.
+_ROW_ENTRIES = 1 << 20
 # Rows handled at once in `weighted_sums`: small enough for the accumulator to stay in cache.
 _CHUNK_ENTRIES = 1 << 16
 # Products of blocks of this size are not worth several threads to a BLAS, and stay in cache.
@@ -244,3 +246,9 @@ def _is_on_grid(inputs: FloatArray, largest: float) -> bool:
         return False
     multiples = inputs * _GRID
     return bool((multiples == np.rint(multiples)).all())
+
+
+def row_blocks(shape: tuple[int, ...]) -> list[slice]:
+    """Parts of the rows of an array that are small as numbers."""
+    size = max(1, _ROW_ENTRIES // max(1, shape[1]))
+    return [slice(first, first + size) for first in range(0, shape[0], size)]

@@ -12,9 +12,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bdnn.errors import DataError, ModelError
-from bdnn.network.activation import STEP, Activation, BoolArray, FloatArray, step, weighted_sums
+from bdnn.network.activation import (
+    STEP,
+    Activation,
+    BoolArray,
+    FloatArray,
+    row_blocks,
+    step,
+    weighted_sums,
+)
 from bdnn.network.architecture import Architecture
-from bdnn.network.packed import PackedRows, row_blocks
+from bdnn.network.packed import PackedRows
 
 # Values of a layer that are computed at once.
 _FEWEST_ROWS = 2048  # below which preparing the weights takes longer than using them

@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.network.activation import FloatArray
-
-# Entries that are numbers at the same time.
-_BLOCK = 1 << 20
+from bdnn.network.activation import FloatArray, row_blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,9 +52,3 @@ class PackedRows:
     def take(self, rows: NDArray[np.integer]) -> PackedRows:
         """Some of the rows, packed."""
         return PackedRows(self.packed[rows], self.n_columns)
-
-
-def row_blocks(shape: tuple[int, ...]) -> list[slice]:
-    """Parts of the rows of an array that are small as numbers."""
-    size = max(1, _BLOCK // max(1, shape[1]))
-    return [slice(first, first + size) for first in range(0, shape[0], size)]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bdnn.errors import UnsupportedFeatureError
-from bdnn.notebook import is_notebook
+from bdnn.progress import is_notebook
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,10 +16,9 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.network.packed import PackedRows
 from bdnn.problem.bound import Bound
-from bdnn.problem.limits import WeightLimits
 from bdnn.problem.losses.base import AbstractLoss
 from bdnn.problem.samples import Samples
-from bdnn.problem.terms.base import AbstractTerm
+from bdnn.problem.terms.base import AbstractTerm, WeightLimits
 from bdnn.program import IndexArray
 
 AnyLoss = TypeVar("AnyLoss", bound=AbstractLoss, covariant=True)

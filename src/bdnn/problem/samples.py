@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.network.activation import FloatArray
-from bdnn.network.packed import PackedRows, row_blocks
+from bdnn.network.activation import FloatArray, row_blocks
+from bdnn.network.packed import PackedRows
 from bdnn.program import IndexArray
 
 # Whole numbers: 64 bits where every sum of them fits, Python's own integers elsewhere.

@@ -24,9 +24,9 @@ from bdnn.network.norms import SLACK
 from bdnn.robustness.attacks import CounterExamples
 from bdnn.robustness.branching import LARGEST_PROOF, NARROW, Branching, influence_of
 from bdnn.robustness.kernel import DONE, FULL, LOOK, LOOK_LOW, Pool, push, search
-from bdnn.robustness.layers import Layers, Space
 from bdnn.robustness.perturbation import PerturbationSet
 from bdnn.robustness.polishing import polished
+from bdnn.robustness.relaxation import Layers, Space
 
 _FIRST_POOL, _BOXES_AT_ONCE = 4096, 20_000
 # Boxes in memory, in numbers: beyond them the search ends as it does at its time limit.

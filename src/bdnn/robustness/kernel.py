@@ -13,8 +13,7 @@ import numpy as np
 
 from bdnn.compiled import compiled, part
 from bdnn.network.activation import BoolArray, FloatArray
-from bdnn.robustness.layers import IntArray, Layers, Space
-from bdnn.robustness.relaxation import FARTHER, NOTHING, WHOLE, reduced
+from bdnn.robustness.relaxation import FARTHER, NOTHING, WHOLE, IntArray, Layers, Space, reduced
 
 #: Why the kernel stopped: nothing is open, the boxes are used up, there is no room for more, or a
 #: point has to be looked at, the nearest of a box or one with little lead.

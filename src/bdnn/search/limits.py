@@ -18,9 +18,8 @@ from scipy.sparse import csr_array, vstack
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-from bdnn.problem.limits import WeightLimits
 from bdnn.problem.problem import Problem
-from bdnn.problem.terms.base import AbstractTerm, Draw
+from bdnn.problem.terms.base import AbstractTerm, Draw, WeightLimits
 from bdnn.search.kernels.arrays import IntArray, LevelArray, MoveLimits
 
 # What a broken row's multiplier grows by with every sweep, or the share of all samples that a row

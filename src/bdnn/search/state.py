@@ -16,9 +16,9 @@ from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.network.packed import PackedRows
-from bdnn.problem.limits import UNLIMITED
 from bdnn.problem.losses.distance import DistanceLoss
 from bdnn.problem.problem import Problem
+from bdnn.problem.terms.base import UNLIMITED
 from bdnn.search.kernels.arrays import (
     NO_THRESHOLD,
     PER_LAYER,

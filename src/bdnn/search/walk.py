@@ -20,9 +20,9 @@ import numpy as np
 from bdnn.clock import Slot
 from bdnn.network.activation import FloatArray
 from bdnn.network.network import Network
-from bdnn.problem.limits import UNLIMITED
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
+from bdnn.problem.terms.base import UNLIMITED
 from bdnn.search.kernels.arrays import PER_LAYER, PER_UNIT, IntArray
 from bdnn.search.limits import OutputCharges
 from bdnn.search.state import SearchState

@@ -10,13 +10,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from bdnn.bounds.argument import BoundArgument
 from bdnn.bounds.previous import PreviousFit
-from bdnn.clock import Slot
+from bdnn.clock import Slot, to_the_end
 from bdnn.errors import BDNNError, ModelError
 from bdnn.mip.model import GrowingModel
 from bdnn.network.expansion import from_twin, has_twin, to_twin
@@ -29,8 +29,6 @@ from bdnn.solvers.registry import choose_solver, get_solver
 from bdnn.training.limits import Budget, Share
 from bdnn.training.result import Progress, Trained
 from bdnn.training.run import ProgressHandler, Run
-
-Done = TypeVar("Done")
 
 #: The training methods by name.
 METHODS: dict[str, type[AbstractMethod]] = {}
@@ -96,17 +94,6 @@ class _Choose(Phase):
         if pool:
             best = min(pool, key=lambda n: (self.validation.value(n), run.problem.objective(n)))
             run.choose_by_validation(best)
-
-
-def to_the_end(finish: Callable[[], Done]) -> Done:
-    """Do what is left to do with a trained network; Ctrl-C only begins it anew.
-
-    It takes a moment, and whoever asks for the end wants to keep the network.
-    """
-    try:
-        return finish()
-    except KeyboardInterrupt:
-        return finish()
 
 
 def execute(phases: Sequence[Phase], run: Run[Any]) -> None:

@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass, field, replace
 from numbers import Integral, Real
 
 from bdnn.errors import ModelError
-from bdnn.selection.trials import Shares
 
 # Part of the time that is left for the training itself, whatever comes before it.
 _LEAST_SHARE = 0.1
@@ -96,6 +95,19 @@ class Share:
         """Seconds of a phase that begins after ``elapsed`` of the limit."""
         seconds = self.part * limit - elapsed if self.of_limit else self.part * left
         return max(0.0, min(seconds, left, self.most))
+
+
+@dataclass(frozen=True)
+class Shares:
+    """Parts of the time of a choice by validation."""
+
+    recipe: float = 0.1  # for one of several ways to train
+    refit: float = 0.4  # for the training on all samples, once it is known how
+    least: float = 0.5  # of a whole training that each way needs to be worth a comparison
+    # For a network to be copied and for the network itself, where time is short. Samples are many
+    # then and need no noise, and there is one network of each kind.
+    shallow: float = 0.15
+    whole: float = 0.6
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from bdnn.training.base import AbstractMethod, Phase, Prove
 from bdnn.training.limits import Share
 from bdnn.training.paper.alternation import Alternate
 from bdnn.training.phases.as_classes import search_for
-from bdnn.training.phases.search import Begin, Descend, Search, Widen
+from bdnn.training.phases.choice import Widen
+from bdnn.training.phases.search import Begin, Descend, Search
 from bdnn.training.phases.solve import Adapt, Solve
 from bdnn.training.run import Run
 

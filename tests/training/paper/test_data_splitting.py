@@ -13,11 +13,11 @@ from bdnn.constraints import Sparsity
 from bdnn.errors import ModelError
 from bdnn.mip import NetworkModel
 from bdnn.search import random_start
-from bdnn.selection.recipes import noisy_gradients
 from bdnn.training import Budget, DataSplitting
 from bdnn.training.paper import data_splitting, polish
 from bdnn.training.paper.clusters import Partition, Sampler
 from bdnn.training.paper.epoch import Candidate, EpochProblem
+from bdnn.training.phases.trials import noisy_gradients
 from bdnn.training.run import Run
 from tests.constraints.asking import constrain
 from tests.grids import in_turn, long

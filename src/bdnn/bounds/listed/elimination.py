@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from bdnn.bounds.listed.columns import Columns, Duals, climb, collect_units, column_values
 from bdnn.bounds.listed.table import UnitTable
 from bdnn.network.activation import BoolArray, FloatArray
-from bdnn.solvers.growing import GrowingProgram
+from bdnn.solvers.highs import GrowingProgram
 
 Needs = NDArray[np.int64]
 

@@ -27,7 +27,7 @@ from bdnn.bounds.listed.node import IMPOSSIBLE, Multipliers, Node, Outcome, Rows
 from bdnn.bounds.listed.table import Indices
 from bdnn.clock import Slot
 from bdnn.network.activation import BoolArray, FloatArray
-from bdnn.solvers.growing import GrowingProgram
+from bdnn.solvers.highs import GrowingProgram
 
 #: Of multipliers.
 DENOMINATOR = 2**20

@@ -13,7 +13,6 @@ from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.export.c.code import lay_out, write_code
 from bdnn.export.c.columns import ColumnCode, column_format, inner_model, with_used_inputs
-from bdnn.export.c.csv_main import INCLUDES, write_csv_main
 from bdnn.export.c.flash import Flash, estimate_flash
 from bdnn.export.c.frame import (
     verb_of,
@@ -26,7 +25,7 @@ from bdnn.export.c.frame import (
     write_sizes,
 )
 from bdnn.export.c.halves import has_ordinary_scale, split
-from bdnn.export.c.self_test import write_main, write_self_test
+from bdnn.export.c.mains import INCLUDES, write_csv_main, write_main, write_self_test
 from bdnn.export.c.text import Code, check_name
 from bdnn.export.c.words import write_halves
 from bdnn.export.inputs import InputFormat, choose_format

@@ -18,10 +18,10 @@ from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.bound import Bound
-from bdnn.problem.limits import WeightLimits
 from bdnn.problem.pattern import Pattern
 from bdnn.problem.regions import Regions
 from bdnn.problem.samples import Samples
+from bdnn.problem.terms.base import WeightLimits
 from bdnn.program import IndexArray, Program
 
 if TYPE_CHECKING:

@@ -25,12 +25,12 @@ from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.bound import Bound, Condition
-from bdnn.problem.limits import WeightLimits
 from bdnn.problem.losses.base import AbstractLoss, LossBlock, OutputLayer, idle_layers
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.pattern import Pattern
 from bdnn.problem.problem import Problem
 from bdnn.problem.samples import Samples
+from bdnn.problem.terms.base import WeightLimits
 from bdnn.program import IndexArray, Program
 
 # Classes in place of numbers.

@@ -18,11 +18,11 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.network.packed import PackedRows
 from bdnn.problem.bound import Bound
-from bdnn.problem.limits import WeightLimits
 from bdnn.problem.losses.base import AbstractLoss, LossBlock, OutputLayer, constant_classifier
 from bdnn.problem.pattern import Pattern
 from bdnn.problem.problem import Problem
 from bdnn.problem.samples import IntegerArray, Samples, to_floats, whole_multiples
+from bdnn.problem.terms.base import WeightLimits
 from bdnn.program import IndexArray, Program
 
 

@@ -2,7 +2,8 @@
 
 A term is a constraint that networks keep or break, or a price that is added to the loss. It speaks
 of a network alone (its weights), or of a network on the samples. Everything has a neutral default,
-so that a term writes what differs.
+so that a term writes what differs. Terms narrow what the weights of a search may be one after the
+other: bounds of every weight, and how many may differ from 0.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from scipy.sparse import csr_array
 from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-from bdnn.problem.limits import WeightLimits
 from bdnn.program import IndexArray
 
 if TYPE_CHECKING:
@@ -137,3 +137,47 @@ class AbstractTerm(ABC):
     @abstractmethod
     def claim(self) -> dict[str, Any]:
         """What a model file says of this term, as plain data."""
+
+
+UNLIMITED = np.iinfo(np.int64).max // 4
+
+
+@dataclass(eq=False)
+class WeightLimits:
+    """Bounds and numbers of weights, which terms narrow one after the other."""
+
+    architecture: Architecture
+    # (units, inputs): one per layer.
+    low: list[FloatArray]
+    high: list[FloatArray]
+    # Lists of int: most weights of a unit, and of all units, of every layer.
+    per_unit: list[int]
+    per_layer: list[int]
+    total: int  # most weights of the whole network
+
+    @classmethod
+    def of(cls, architecture: Architecture) -> WeightLimits:
+        """What the weight sets allow."""
+        sizes = list(zip(architecture.widths[1:], architecture.widths, strict=False))
+        high = [
+            np.full(size, float(kind.limit))
+            for size, kind in zip(sizes, architecture.weights, strict=True)
+        ]
+        n_layers = architecture.n_layers
+        return cls(
+            architecture,
+            [-part for part in high],
+            high,
+            [UNLIMITED] * n_layers,
+            [UNLIMITED] * n_layers,
+            UNLIMITED,
+        )
+
+    def clipped(self, layer: int, W: FloatArray) -> FloatArray:
+        """The nearest weights of a layer that the bounds allow."""
+        return np.clip(W, self.low[layer], self.high[layer])
+
+    def narrow(self, layer: int, places: Any, low: float, high: float) -> None:
+        """Keep some weights of a layer between two numbers."""
+        self.low[layer][places] = np.maximum(self.low[layer][places], low)
+        self.high[layer][places] = np.minimum(self.high[layer][places], high)

@@ -21,9 +21,8 @@ from bdnn.errors import ModelError
 from bdnn.network.activation import BoolArray, FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
-from bdnn.problem.limits import WeightLimits
 from bdnn.problem.problem import Problem
-from bdnn.problem.terms.base import AbstractTerm, Draw
+from bdnn.problem.terms.base import AbstractTerm, Draw, WeightLimits
 from bdnn.problem.terms.builder import Block, Builder
 from bdnn.problem.terms.context import AbstractConstraint, Context, amount, sequence, whole
 from bdnn.problem.terms.weight_box import Forbid

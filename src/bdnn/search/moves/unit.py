@@ -10,7 +10,7 @@ import numpy as np
 
 from bdnn.compiled import compiled, part
 from bdnn.network.activation import FloatArray
-from bdnn.problem.limits import UNLIMITED
+from bdnn.problem.terms.base import UNLIMITED
 from bdnn.search.kernels.arrays import PER_UNIT, IntArray, Levels, MoveLimits
 from bdnn.search.kernels.line import level_merit, ordered_search, threshold_search
 

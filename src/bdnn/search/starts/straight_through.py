@@ -30,8 +30,7 @@ from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.search.embedding import as_levels, of_steps
 from bdnn.search.kernels.arrays import IntArray
-from bdnn.search.starts.simple import random_start
-from bdnn.search.starts.single_features import allows_single_features, single_feature_start
+from bdnn.search.starts.simple import allows_single_features, random_start, single_feature_start
 
 _BATCH = 64
 _LARGEST_BATCH = 1024

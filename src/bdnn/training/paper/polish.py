@@ -26,9 +26,9 @@ from bdnn.search.loading import wait_until_ready
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import default_margin
 from bdnn.search.walk import search_within
-from bdnn.selection.choice import clearly_best
-from bdnn.selection.recipes import noisy_gradients
 from bdnn.training.paper.epoch import Candidate
+from bdnn.training.phases.choice import clearly_best
+from bdnn.training.phases.trials import noisy_gradients
 from bdnn.training.run import Run
 
 # Samples that judge an epoch: more would make the time of an epoch grow with the data.

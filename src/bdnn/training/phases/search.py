@@ -1,10 +1,11 @@
-"""Search for classes: a start, exact one-unit moves from it and from others, and wider margins."""
+"""Search for classes: a start, and exact one-unit moves from it and from others."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,24 +17,15 @@ from bdnn.network.network import Network
 from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.search.descent import LARGE, descend
-from bdnn.search.embedding import embed, shallow_problem
+from bdnn.search.embedding import as_levels, embed, of_steps, shallow_problem
 from bdnn.search.limits import projected
 from bdnn.search.loading import begin_to_load, wait_until_ready
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import Objective
-from bdnn.search.starts import (
-    Start,
-    as_levels,
-    make_start,
-    of_steps,
-    separating_start,
-    straight_through,
-)
+from bdnn.search.starts import Start, make_start, separating_start, straight_through
 from bdnn.search.walk import search_within
-from bdnn.selection.choice import choose_by_validation, refit_by_validation
-from bdnn.selection.trials import Pace, epoch_seconds
 from bdnn.training.base import Phase
-from bdnn.training.limits import check_positive
+from bdnn.training.limits import Shares, check_positive
 from bdnn.training.run import Run
 
 _PHASE = "search"
@@ -51,8 +43,59 @@ _START_SWEEPS, _SHALLOW_SWEEPS, _STEP_SWEEPS = 30, 64, 256
 _QUIET_SWEEPS = 300
 # A second walk from the best network with a third of its units drawn anew runs beside the first.
 _WALKS = 2
-_NO_TIME = "the time limit left no time to find out by validation how to train"
 _DEFAULT_OBJECTIVES = ("loss", "margin")
+# Epochs that are too few for several trainings to be compared, and for any.
+_FEW_EPOCHS, _FEWEST_EPOCHS = 30, 3
+# Epochs that one way to train needs in a comparison.
+_SHORTEST_EPOCHS = 8
+# Inputs whose epochs tell how long one of all inputs takes, and how many of these.
+_TIMED_INPUTS, _TIMED_EPOCHS = 8192, 3
+
+
+@dataclass(frozen=True)
+class Pace:
+    """What fits into the time of a search."""
+
+    epoch: float = 0.0  # seconds that gradients take to go through all samples once
+    seconds: float = math.inf  # of the search
+    start_share: float = 1.0  # part of these for the start
+    shares: Shares = field(default_factory=Shares)
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether nothing can be compared at all."""
+        return self.seconds < _FEWEST_EPOCHS * self.epoch
+
+    @property
+    def is_rushed(self) -> bool:
+        """Whether a few epochs are all there is time for."""
+        start = self.start_share * self.seconds
+        return not self.is_hopeless and start < _FEW_EPOCHS * self.epoch
+
+    def allows(self, seconds: float) -> bool:
+        """Whether so many seconds are enough to train in several ways."""
+        has_time = seconds * self.shares.recipe >= _SHORTEST_EPOCHS * self.epoch
+        return self.is_rushed or (has_time and not self.is_hopeless)
+
+
+def epoch_seconds(problem: Problem[OutputLoss], rng: np.random.Generator, seconds: float) -> float:
+    """Measure an epoch of gradients, within a part of the seconds."""
+    n_timed = min(len(problem.inputs), _TIMED_INPUTS)
+    part = problem.subset(np.arange(n_timed))
+    limit = min(1.0, 0.2 * seconds)
+    slot = Slot.of(limit)
+    moments = [slot.clock()]
+
+    def take_time() -> bool:
+        moments.append(slot.clock())
+        return False
+
+    straight_through(part, rng=rng, slot=slot.until(take_time), epochs=_TIMED_EPOCHS)
+    # The first epoch comes after preparations that are made once, any may be disturbed, and the
+    # last may be cut short.
+    epochs = np.diff(moments)
+    whole = epochs[:-1] if moments[-1] - moments[0] >= limit and len(epochs) > 1 else epochs
+    return float(whole.min(initial=limit)) * len(problem.inputs) / n_timed
 
 
 class Search:
@@ -339,58 +382,4 @@ class Descend(Phase):
             start = make_start(run.problem, begin, rng, slot=starting)
             search_within(run.problem, start, rng=rng, sweeps=sweeps, slot=slot, on_network=report)
             walks, sweeps = walks + 1, min(_LONGEST_WALK, sweeps * 3 // 2)
-        return True
-
-
-@dataclass(frozen=True, eq=False)
-class Widen(Phase):
-    """Serve the objectives after the loss, which never rises by it if it comes first.
-
-    With held-out samples ways to train, or networks, are compared instead.
-    """
-
-    search: Search
-
-    name: ClassVar[str] = "margin"
-    is_final: ClassVar[bool] = True
-    chooses: ClassVar[bool] = True
-
-    def applies(self, run: Run[Any]) -> bool:
-        """Tell whether anything follows the loss, and there are moves for it."""
-        wants = run.validation is not None or self.search.widens or not self.search.is_led_by_loss
-        return wants and self.search.is_compiled and run.problem.is_free
-
-    def execute(self, run: Run[Any], slot: Slot) -> None:
-        search, seconds = self.search, slot.remaining
-        reserve = run.schedule.last_passes * run.pass_seconds
-        # A rushed run has trained nothing yet.
-        least = run.schedule.rushed * seconds if search.is_rushed else 0.0
-        slot = run.slot(self.name, max(seconds - reserve, least), until_close=False)
-        if slot.is_over() or not is_ready(run, slot, search.objective.order):
-            return
-        training, validation = run.training_part, run.validation
-        found: Network | None = None
-        if validation is not None and (training is None or self._compares(run, slot.remaining)):
-            with search.few_threads():
-                found = (
-                    choose_by_validation(search, validation, slot)
-                    if training is None
-                    else refit_by_validation(search, training, validation, slot)
-                )
-            if found is not None:
-                run.choose_by_validation(found)
-        elif search.widens or not search.is_led_by_loss:
-            refined = search.refined(run.best, search.objective, slot.remaining)
-            if search.is_led_by_loss:
-                run.offer(refined, "margin", or_equal=True)
-            else:
-                run.choose(refined, "margin")
-
-    def _compares(self, run: Run[Any], seconds: float) -> bool:
-        """Whether there is time to train in several ways; a given network is just trained on."""
-        if run.given is not None:
-            return False
-        if not self.search.pace.allows(seconds):
-            run.note(_NO_TIME)
-            return False
         return True

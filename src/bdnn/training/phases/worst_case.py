@@ -13,10 +13,9 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.problem.losses.certified import CertifiedLoss
 from bdnn.search.certified import Balls, improve_worst_case, stumps
-from bdnn.search.embedding import embed
+from bdnn.search.embedding import as_levels, embed
 from bdnn.search.limits import projected
 from bdnn.search.loading import wait_for_worst_case
-from bdnn.search.starts import as_levels
 from bdnn.training.base import Phase
 from bdnn.training.gradients import Gradients
 from bdnn.training.limits import Share, check_positive

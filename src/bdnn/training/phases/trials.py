@@ -1,11 +1,11 @@
-"""Ways to train, tried on one part of the samples and judged by another; what there is time for."""
+"""Ways to train by gradients that do well on samples that no one has seen, and trials of them.
+
+Each is tried on one part of the samples and judged by another.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -17,41 +17,92 @@ from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.problem import Problem
 from bdnn.search.embedding import embed, shallow_problem
 from bdnn.search.objective import Objective
-from bdnn.search.starts import Start, best_single_features, straight_through
-from bdnn.selection.recipes import Recipe, gradient_recipes, noisy_gradients
+from bdnn.search.starts import best_single_features, straight_through
+from bdnn.training.phases.search import Search
+
+# Noise of networks trained by gradients, in ranks: what suits most data, and more of it; a deep one
+# that could copy a shallow one gets more. Sums of fewer features than these average less of it out,
+# and get less.
+_JITTERS, _DEEP_JITTER, _MANY_FEATURES = (0.06, 0.12), 0.1, 12
+# For two classes and for more: epochs, learning rate, and how much of a sample is spread over all
+# classes. Of many classes each has few samples, which a network that was never in doubt about them
+# fits too closely.
+_EPOCHS, _RATES, _SMOOTHING = (100, 300), (0.02, 0.04), (0.0, 0.2)
+# Noise along the differences of a class, for more than two classes. Two mostly overlap, and then it
+# costs accuracy (two points on boston-housing; on digits, iris and wine it gains up to one).
+_DRIFT = 0.8
+# Share of units that begin with a single feature, for two classes and where there is one such unit
+# for every feature at least.
+_SINGLE_FEATURES = 0.5
+# Inputs of more than two classes from which on depth itself is a better bet than a copy.
+_MANY_INPUTS = 1000
 
 
-class Trainer(Protocol):
-    """The run that asks for a choice, as far as a choice knows it.
+@dataclass(frozen=True)
+class Recipe:
+    """Gradients with some noise, and then maybe moves for an objective."""
 
-    That is all samples that its loss counts, what its moves minimise, where it begins and with
-    which network it began, what fits into its time, and where seeds come from.
+    is_copied: bool  # whether a shallow network is trained, for a deep one to copy
+    jitter: float = 0.0  # noise of the inputs, in ranks as a share of all samples
+    drift: float = 0.0  # noise along the differences of a class, as their largest part
+    objective: Objective | None = None  # what moves improve after the gradients
+    # Whether outputs that look at one feature each take the place of gradients.
+    has_single_features: bool = False
+
+
+def gradient_recipes(problem: Problem[OutputLoss]) -> list[Recipe]:
+    """Gradients alone, the best bet first, and then what differs most from it.
+
+    That is more noise for two classes, less of it for more, and depth for a copy or the reverse.
     """
+    usual, more = _JITTERS
+    can_copy = shallow_problem(problem) is not None
+    if problem.architecture.n_outputs <= 2:
+        if can_copy:
+            return [Recipe(True, usual), Recipe(False, _DEEP_JITTER)]
+        return [Recipe(False, usual), Recipe(False, more)]
+    if can_copy and len(problem.inputs) < _MANY_INPUTS:
+        return [Recipe(True, usual, _DRIFT), Recipe(False, _DEEP_JITTER)]
+    return [Recipe(False, _DEEP_JITTER if can_copy else usual, _DRIFT), Recipe(can_copy, usual)]
 
-    problem: Problem[OutputLoss]
-    objective: Objective
-    start: Start
-    first: Network | None
-    pace: Pace
-    spawn_seed: Callable[[], np.random.SeedSequence]
-    seed_of_draw: Callable[[int], np.random.SeedSequence]
 
-    @property
-    def best(self) -> Network:
-        """The network at hand."""
+def noisy_gradients(
+    problem: Problem[OutputLoss],
+    *,
+    rng: np.random.Generator,
+    slot: Slot,
+    recipe: Recipe | None = None,
+    start: Network | None = None,
+) -> Network:
+    """Train by gradients in the way that suits the number of classes, features and layers.
 
-    def keep(self, network: Network) -> None:
-        """Take note of a network that could be returned."""
+    Without a recipe it is the best bet for the problem itself, without a copy.
+    """
+    shape = problem.architecture
+    has_many, is_deep = shape.n_outputs > 2, len(shape.hidden) > 1
+    own = (each for each in gradient_recipes(problem) if not each.is_copied)
+    noise = next(own) if recipe is None else recipe
+    averaged = min(1.0, np.sqrt(shape.n_features / _MANY_FEATURES))
+    n_single = _SINGLE_FEATURES * shape.hidden[0] if shape.hidden and not has_many else 0.0
+    return straight_through(
+        problem,
+        rng=rng,
+        slot=slot,
+        epochs=_EPOCHS[has_many],
+        learning_rate=_RATES[has_many],
+        jitter=averaged * noise.jitter,
+        drift=noise.drift,
+        smoothing=_SMOOTHING[has_many],
+        single_features=_SINGLE_FEATURES if n_single >= shape.n_features else 0.0,
+        # Without noise they fit too closely (credit-default, continuous weights: 0.6 points).
+        has_tails=noise.jitter > 0 and (is_deep or not has_many),
+        start=start,
+    )
 
-    def refined(
-        self,
-        network: Network,
-        objective: Objective,
-        seconds: float,
-        *,
-        problem: Problem[OutputLoss] | None = None,
-    ) -> Network:
-        """Improve a network's later objectives, or its only one."""
+
+def full_seconds(problem: Problem[OutputLoss], epoch: float) -> float:
+    """Seconds of a whole training by gradients, of which an epoch takes so many."""
+    return epoch * _EPOCHS[problem.architecture.n_outputs > 2]
 
 
 def loss_per_mass(problem: Problem[OutputLoss], network: Network) -> float:
@@ -64,19 +115,19 @@ class Trials:
 
     def __init__(
         self,
-        trainer: Trainer,
+        search: Search,
         problem: Problem[OutputLoss],
         validation: Problem[OutputLoss],
         slot: Slot,
         *,
         first_draw: int = 0,
     ) -> None:
-        self.trainer, self.problem, self.validation = trainer, problem, validation
+        self.search, self.problem, self.validation = search, problem, validation
         self.first_draw = first_draw
         self.slot = slot
         self.seconds = slot.remaining
         self.shallow = shallow_problem(problem)
-        self.wide = replace(trainer.objective, order=("margin",))
+        self.wide = replace(search.objective, order=("margin",))
         self._plain: dict[Recipe, Network] = {}
         self._found: list[tuple[float, Network]] = []
 
@@ -115,7 +166,7 @@ class Trials:
             return None
         return noisy_gradients(
             self._kind(recipe),
-            rng=np.random.default_rng(self.trainer.seed_of_draw(self.first_draw + draw)),
+            rng=np.random.default_rng(self.search.seed_of_draw(self.first_draw + draw)),
             slot=self.slot.part(most=seconds),
             recipe=recipe,
         )
@@ -126,9 +177,7 @@ class Trials:
         It takes next to no time, and on data of many features and much noise gradients take long to
         find anything better.
         """
-        single = best_single_features(
-            self.problem, np.random.default_rng(self.trainer.spawn_seed())
-        )
+        single = best_single_features(self.problem, np.random.default_rng(self.search.spawn_seed()))
         if single is None:
             return None
         try:
@@ -164,7 +213,7 @@ class Trials:
         kind = self.problem if is_whole else self.shallow
         if seconds <= 0:
             return network
-        return self.trainer.refined(network, objective, seconds, problem=kind)
+        return self.search.refined(network, objective, seconds, problem=kind)
 
     def made(self, recipe: Recipe, seconds: float, *, draws: int = 1) -> Network | None:
         """Follow a recipe, if there is time; ``draws`` as in :meth:`drawn`."""
@@ -197,21 +246,21 @@ class Trials:
     def learn(self, *, then: int) -> None:
         """Train by gradients in several ways; so many steps follow."""
         recipes = gradient_recipes(self.problem)
-        if self.trainer.pace.is_rushed:
+        if self.search.pace.is_rushed:
             kinds = (False,) if self.shallow is None else (True, False)
             recipes = [Recipe(is_copied) for is_copied in kinds]
             single = self.of_single_features()
             if single is not None:
                 self._add_and_keep(single)
-        if self.trainer.start != "straight_through":
+        if self.search.start != "straight_through":
             recipes = []
         for number, recipe in enumerate(recipes):
             seconds = self.share(then + len(recipes) - number)
-            if self.trainer.pace.is_rushed:
-                shares = self.trainer.pace.shares
+            if self.search.pace.is_rushed:
+                shares = self.search.pace.shares
                 seconds = self.seconds * (shares.shallow if recipe.is_copied else shares.whole)
             network = self.gradients(recipe, seconds)
-            if network is not None and self.trainer.pace.is_rushed:
+            if network is not None and self.search.pace.is_rushed:
                 self._add_and_keep(network)
             elif network is not None:
                 self.add(network)
@@ -225,71 +274,4 @@ class Trials:
     def _add_and_keep(self, network: Network) -> None:
         """Judge a network of a rushed run, which has no other yet that could be returned."""
         self.add(network)
-        self.trainer.keep(self.whole(network))
-
-
-# Epochs that are too few for several trainings to be compared, and for any.
-_FEW_EPOCHS, _FEWEST_EPOCHS = 30, 3
-# Epochs that one way to train needs in a comparison.
-_SHORTEST_EPOCHS = 8
-# Inputs whose epochs tell how long one of all inputs takes, and how many of these.
-_TIMED_INPUTS, _TIMED_EPOCHS = 8192, 3
-
-
-@dataclass(frozen=True)
-class Shares:
-    """Parts of the time of a choice by validation."""
-
-    recipe: float = 0.1  # for one of several ways to train
-    refit: float = 0.4  # for the training on all samples, once it is known how
-    least: float = 0.5  # of a whole training that each way needs to be worth a comparison
-    # For a network to be copied and for the network itself, where time is short. Samples are many
-    # then and need no noise, and there is one network of each kind.
-    shallow: float = 0.15
-    whole: float = 0.6
-
-
-@dataclass(frozen=True)
-class Pace:
-    """What fits into the time of a search."""
-
-    epoch: float = 0.0  # seconds that gradients take to go through all samples once
-    seconds: float = math.inf  # of the search
-    start_share: float = 1.0  # part of these for the start
-    shares: Shares = Shares()
-
-    @property
-    def is_hopeless(self) -> bool:
-        """Whether nothing can be compared at all."""
-        return self.seconds < _FEWEST_EPOCHS * self.epoch
-
-    @property
-    def is_rushed(self) -> bool:
-        """Whether a few epochs are all there is time for."""
-        start = self.start_share * self.seconds
-        return not self.is_hopeless and start < _FEW_EPOCHS * self.epoch
-
-    def allows(self, seconds: float) -> bool:
-        """Whether so many seconds are enough to train in several ways."""
-        has_time = seconds * self.shares.recipe >= _SHORTEST_EPOCHS * self.epoch
-        return self.is_rushed or (has_time and not self.is_hopeless)
-
-
-def epoch_seconds(problem: Problem[OutputLoss], rng: np.random.Generator, seconds: float) -> float:
-    """Measure an epoch of gradients, within a part of the seconds."""
-    n_timed = min(len(problem.inputs), _TIMED_INPUTS)
-    part = problem.subset(np.arange(n_timed))
-    limit = min(1.0, 0.2 * seconds)
-    slot = Slot.of(limit)
-    moments = [slot.clock()]
-
-    def take_time() -> bool:
-        moments.append(slot.clock())
-        return False
-
-    straight_through(part, rng=rng, slot=slot.until(take_time), epochs=_TIMED_EPOCHS)
-    # The first epoch comes after preparations that are made once, any may be disturbed, and the
-    # last may be cut short.
-    epochs = np.diff(moments)
-    whole = epochs[:-1] if moments[-1] - moments[0] >= limit and len(epochs) > 1 else epochs
-    return float(whole.min(initial=limit)) * len(problem.inputs) / n_timed
+        self.search.keep(self.whole(network))

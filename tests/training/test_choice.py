@@ -13,10 +13,9 @@ from bdnn.problem.losses.output import classification
 from bdnn.search import embed
 from bdnn.search.embedding import shallow_problem
 from bdnn.search.starts import straight_through
-from bdnn.selection import choice, recipes, trials
-from bdnn.selection.trials import epoch_seconds
 from bdnn.training import Auto, Budget, Descent, Run
-from bdnn.training.phases import search
+from bdnn.training.phases import choice, search, trials
+from bdnn.training.phases.search import epoch_seconds
 from tests.grids import in_turn
 from tests.problems import weighted
 
@@ -50,7 +49,7 @@ def test_copies_of_a_shallow_network_compete_with_a_deep_one_and_few_where_time_
         trained.append(problem.architecture.hidden)
         return straight_through(problem, **options)
 
-    monkeypatch.setattr(recipes, "straight_through", watched)
+    monkeypatch.setattr(trials, "straight_through", watched)
     epoch = 0.1 if is_slow else 0.0
     monkeypatch.setattr(search, "epoch_seconds", lambda *_: epoch)
     training, validation = parts((8, 8))
@@ -84,7 +83,7 @@ def test_held_out_samples_show_how_to_train_and_are_then_trained_on(hidden, meth
         seen.append((len(problem.inputs), options["jitter"]))
         return straight_through(problem, **options)
 
-    monkeypatch.setattr(recipes, "straight_through", watched)
+    monkeypatch.setattr(trials, "straight_through", watched)
     monkeypatch.setattr(search, "epoch_seconds", lambda *_: 0.0)  # also on a busy machine
     training, validation = parts(hidden)
     whole = weighted(
@@ -117,9 +116,9 @@ def test_of_networks_trained_on_all_samples_that_of_the_least_loss_is_kept(
         losses.append(problem.value(network))
         return network
 
-    recipe = recipes.Recipe(is_copied, 0.3)
+    recipe = trials.Recipe(is_copied, 0.3)
     monkeypatch.setattr(choice, "_best_recipe", lambda *_: (recipe, 2.0))
-    monkeypatch.setattr(recipes, "straight_through", watched)
+    monkeypatch.setattr(trials, "straight_through", watched)
     training, validation = parts(hidden)
     network, result = Descent().train(
         training, validation=validation, training_part=training, budget=Budget(seconds=60, seed=1)
@@ -151,7 +150,7 @@ def test_only_labels_of_many_classes_are_smoothed(n_classes, monkeypatch):
         smoothings.add(options["smoothing"])
         return straight_through(problem, **options)
 
-    monkeypatch.setattr(recipes, "straight_through", watched)
+    monkeypatch.setattr(trials, "straight_through", watched)
     monkeypatch.setattr(search, "epoch_seconds", lambda *_: 0.0)  # also on a busy machine
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = np.digitize(X[:, 0], [0.0, 1.0][: n_classes - 1])
@@ -188,7 +187,7 @@ def blobs(n_inputs, n_classes, hidden):
 def test_what_is_tried_depends_on_classes_depth_and_samples(
     n_inputs, n_classes, hidden, is_copied, drifts
 ):
-    tried = recipes.gradient_recipes(blobs(n_inputs, n_classes, hidden))
+    tried = trials.gradient_recipes(blobs(n_inputs, n_classes, hidden))
     assert [recipe.is_copied for recipe in tried] == is_copied
     assert [recipe.drift > 0 for recipe in tried] == drifts
 
@@ -202,19 +201,17 @@ def test_two_classes_begin_with_single_features_and_only_shallow_networks_of_mor
     n_classes, hidden, single_features, has_tails, monkeypatch
 ):
     seen = []
-    monkeypatch.setattr(
-        recipes, "straight_through", lambda problem, **options: seen.append(options)
-    )
-    recipes.noisy_gradients(
+    monkeypatch.setattr(trials, "straight_through", lambda problem, **options: seen.append(options))
+    trials.noisy_gradients(
         blobs(60, n_classes, hidden), rng=np.random.default_rng(0), slot=Slot.of(1)
     )
     assert (seen[0]["single_features"] > 0) == single_features
     assert seen[0]["has_tails"] == has_tails
-    recipes.noisy_gradients(
+    trials.noisy_gradients(
         blobs(60, n_classes, hidden),
         rng=np.random.default_rng(0),
         slot=Slot.of(1),
-        recipe=recipes.Recipe(False),
+        recipe=trials.Recipe(False),
     )
     assert not seen[1]["has_tails"]
 
@@ -288,7 +285,7 @@ def test_single_features_replace_only_what_makes_more_mistakes(n_classes):
     tried = trials.Trials(trainer, training, training, Slot.of(1.0))
     single = tried.of_single_features()
     # Outputs that are mostly off have a small loss and say little.
-    network = recipes.noisy_gradients(training, rng=rng, slot=Slot.of(20))
+    network = trials.noisy_gradients(training, rng=rng, slot=Slot.of(20))
     assert training.error(network) < training.error(single) - 0.05
     assert tried.simplest(network) is network
     constant = training.constant_network()
@@ -344,7 +341,7 @@ def test_a_network_that_collapses_when_trained_on_all_samples_is_not_taken(monke
             return problem.constant_network()
         return straight_through(problem, **options)
 
-    monkeypatch.setattr(recipes, "straight_through", collapsing)
+    monkeypatch.setattr(trials, "straight_through", collapsing)
     monkeypatch.setattr(search, "epoch_seconds", lambda *_: 0.0)  # also on a busy machine
     X, y = noisy(60)
     for seed in range(3):
@@ -459,7 +456,7 @@ def test_an_estimator_counts_held_out_samples_unless_told_to_choose_only():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_without_time_for_a_comparison_the_usual_network_is_kept_and_that_is_said(monkeypatch):
     monkeypatch.setattr(search, "epoch_seconds", lambda *_: 10.0)
-    monkeypatch.setattr(recipes, "straight_through", None)
+    monkeypatch.setattr(trials, "straight_through", None)
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     model = BDNNClassifier(
