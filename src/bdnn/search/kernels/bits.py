@@ -6,7 +6,11 @@ masks. Other sums are formed in feature order, as :class:`bdnn.Network` forms th
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numba import types
+from numba.extending import intrinsic, overload
 
 from bdnn.compiled import part
 from bdnn.network.activation import FloatArray
@@ -75,13 +79,20 @@ def sum_bits(bits: ByteArray, w: FloatArray, sums: FloatArray) -> None:
                     sums[first + q] += w[j] * codes[j, q]
 
 
-@part
 def ones(word: np.uint64) -> int:
-    """Count the bits that are 1, by sums of ever longer parts, which compile to one instruction."""
-    pairs = word - ((word >> _U(1)) & _U(0x5555555555555555))
-    fours = (pairs & _U(0x3333333333333333)) + ((pairs >> _U(2)) & _U(0x3333333333333333))
-    eights = (fours + (fours >> _U(4))) & _U(0x0F0F0F0F0F0F0F0F)
-    return np.int64((eights * _U(0x0101010101010101)) >> _U(56))  # type: ignore[return-value]
+    """Count the bits of a word that are 1."""
+    return int(word).bit_count()
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _population(context: Any, word: Any) -> Any:
+    """One instruction, which numba has no name for."""
+    return types.int64(types.uint64), lambda _, builder, __, words: builder.ctpop(words[0])
+
+
+@overload(ones)
+def _compiled_ones(word):  # type: ignore[no-untyped-def]  # names and types are compared
+    return lambda word: _population(word)
 
 
 @part

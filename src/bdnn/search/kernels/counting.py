@@ -86,7 +86,7 @@ def move_sums(c: Counts, sums: FloatArray, factor: float, H: Lines, j: int) -> N
     low, high = int(factor * H.low), int(factor * H.high)
     c.ends[0] = max(-c.end, c.ends[0] + min(low, high))
     c.ends[1] = min(c.end, c.ends[1] + max(low, high))
-    off, on = np.uint16(2 * low), np.uint16(2 * high)
+    off, on = np.int64(2 * low), np.int64(2 * high)
     for i in range(len(c.places)):
         c.places[i] += on if H.codes[j, i] else off
 
