@@ -18,7 +18,7 @@ import numpy as np
 
 from bdnn.clock import Slot
 from bdnn.network.architecture import Architecture
-from bdnn.network.packed import PackedRows
+from bdnn.network.packed import PackedRows, pack
 from bdnn.problem.losses.output import OutputLoss, classification
 from bdnn.problem.problem import Problem
 from bdnn.search.loading import load_moves
@@ -51,7 +51,7 @@ def cuts(
         X = rng.standard_normal((min(_BLOCK, n_rows - first), columns))
         score = X[:, 0] * X[:, 1] + X[:, 2] ** 2 - 1.0 + 0.3 * rng.standard_normal(len(X))
         is_above = (X[:, :, None] >= levels).reshape(len(X), -1)
-        packed.append(np.packbits(is_above, axis=1, bitorder="little"))
+        packed.append(pack(is_above).view(np.uint8))
         labels.append(score > 0)
     rows = PackedRows(np.concatenate(packed), columns * per_column)
     shape = Architecture.create(rows.n_columns, 2, hidden=hidden, weights="ternary")

@@ -12,6 +12,7 @@ import stat
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
+from copy import copy
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -45,7 +46,7 @@ def compiled(function: Function, *, fastmath: bool = False, is_part: bool = Fals
     result.get_call_template = _without_literals(result.get_call_template)
     # Nothing can be written anywhere: every process compiles for itself.
     with suppress(RuntimeError):
-        result._cache = _Cache(function)
+        result._cache = (_PartCache if is_part else _Cache)(function)
     done: Function = result
     return done
 
@@ -146,6 +147,19 @@ class _Places(CompileResultCacheImpl):  # type: ignore[misc]
     )
 
 
+class _PartPlaces(_Places):
+    """Places of parts, which stay parts."""
+
+    def rebuild(self, target_context: Any, payload: Any) -> Any:
+        """Load code and do not translate it, after which it would be hard to optimise.
+
+        Loops over arrays would be several times as slow in callers that are compiled later.
+        """
+        context, codegen = copy(target_context), copy(target_context.codegen())
+        context._internal_codegen, codegen._library_class = codegen, _PartLibrary
+        return super().rebuild(context, payload)
+
+
 class _Cache(FunctionCache):  # type: ignore[misc]
     """Numba's cache of a function, with a key that knows the functions it calls."""
 
@@ -173,6 +187,12 @@ class _Cache(FunctionCache):  # type: ignore[misc]
 
     def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
         return (*super()._index_key(sig, codegen), _fingerprint(self._py_func))
+
+
+class _PartCache(_Cache):
+    """The cache of a part."""
+
+    _impl_class = _PartPlaces
 
 
 @cache

@@ -15,6 +15,7 @@ from bdnn.export.boundary import boundary_inputs
 from bdnn.export.inputs import InputFormat
 from bdnn.model import Model
 from bdnn.model.kernels import predict_small_row
+from bdnn.model.lines import ROWS
 from bdnn.model.model import LOADING
 from bdnn.model.predictor import Predictor
 from bdnn.model.sliced import predict_rows
@@ -103,18 +104,27 @@ def test_texts_and_gaps(encode, weights):
 def test_more_than_a_block(encode, hidden):
     """Rows of two blocks, some of them in parts of a block that have to go row by row."""
     rng = np.random.default_rng(17)
-    codes = mixed_rows(rng, 5000)
-    codes[rng.choice(5000, 3, replace=False), 0] = 1e9
+    codes = mixed_rows(rng, ROWS + 900)
+    codes[rng.choice(len(codes), 3, replace=False), 0] = 1e9
     kind = Architecture.create(1, 2, weights="int:5").weights[0]
     encoder = Encoder.learn(codes[:60], COLUMNS, Inputs(encode), weights=kind, header=True)
     made = make_model(rng, n_features=encoder.n_inputs, hidden=hidden, weights="int:5", scale=None)
     wanted = made.network.predict(encoder.transform(codes))
     predictor = Predictor(Model(encoder, made.network, ("p", "q", "r")))
-    for part in (slice(None), slice(4095), slice(-300, None), slice(-7, None)):
+    for part in (slice(None), slice(ROWS - 1), slice(-300, None), slice(-7, None)):
         assert (predictor.outcomes(codes[part]) == wanted[part]).all()
     odd = np.flatnonzero(codes[:, 0] == 1e9).tolist()
     for r in (*odd, *range(200)):
         assert predict_small_row(codes[r], predictor._small) == wanted[r]
+
+
+@pytest.mark.parametrize("n_features", [7, 8, 9, 16, 21])
+@pytest.mark.parametrize("weights", ["ternary", "int:5"])
+def test_columns_of_several_tiles(n_features, weights):
+    rng = np.random.default_rng(n_features)
+    model = make_model(rng, n_features=n_features, hidden=(9,), weights=weights)
+    assert Predictor(model)._sliced is not None
+    assert_like_the_forward_pass(model, rng.normal(size=(700, n_features)))
 
 
 @pytest.mark.parametrize("n_bits", [1, 7, 8, 9, 300])

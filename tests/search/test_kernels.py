@@ -205,7 +205,7 @@ def test_forward_primitives_are_the_same_compiled(case, order, data):
     gains = forward.unit_gains(s, v, k, unit)
     assert gains.shape == (problem.architecture.activation_of(k).n_thresholds, len(s.cost))
     assert np.allclose(gains, reference.unit_gains(s, v, k, unit))
-    H, picked = lines.unit_task(s, v, k, unit)
+    H, picked, sums = lines.unit_task(s, v, k, unit)
     matters = (gains != 0.0).any(axis=0)
     below = reference.inputs_of(s, v, k)
     if matters.any():
@@ -214,6 +214,7 @@ def test_forward_primitives_are_the_same_compiled(case, order, data):
         ).all()
     assert (H.values.size == 0) or (H.codes.size == 0)
     assert np.allclose(picked, gains[:, matters])
+    assert (sums == s.sums[unit, matters]).all()
     s.thresholds[unit] += data.draw(dyadic)
     copy = s._replace(sums=s.sums.copy(), level=s.level.copy(), cost=s.cost.copy())
     cost = reference.commit(copy, v, k, unit)

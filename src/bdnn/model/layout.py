@@ -159,6 +159,7 @@ def sliced(encoder: Encoder, network: Network) -> Sliced | None:
         units += [groups.unit(row, math.ceil(limit)) for row, limit in zip(W, t, strict=True)]
     if max(row[4] for row in units) > MOST_PLANES:
         return None
+    sums, sum_groups = _number_groups(rows)
     columns = np.arange(encoder.n_columns + 1)
     literals = [encoder.bits[i] for i in bits.tolist()]
     codes = np.zeros(encoder.n_bits)
@@ -178,10 +179,10 @@ def sliced(encoder: Encoder, network: Network) -> Sliced | None:
         widths=np.array(shape.widths[1:], dtype=np.int64),
         units=np.array(units, dtype=np.int64),
         groups=groups.array,
-        starts=np.cumsum([0, *(np.count_nonzero(row) for row in rows)]),
+        sums=sums,
+        sum_groups=sum_groups,
+        n_digits=int(np.abs(rows).max(initial=0.0)).bit_length(),
         kept=np.where(waits, np.cumsum(waits) - 1, -1),
-        places=np.concatenate([np.flatnonzero(row) for row in rows]),
-        weights=np.concatenate([row[row != 0] for row in rows]).astype(np.int16),
         limits=_small_limits(limits[0] / unit).astype(np.int64),
         worth=round(1 / unit),
         thresholds=np.ascontiguousarray(network.output_thresholds),
@@ -226,6 +227,24 @@ class _Groups:
                 self._rows.append([p, planes, *some, *[0] * (GROUP - len(some))])
             rest, p = rest >> 1, p + 1
         return planes
+
+
+def _number_groups(weights: FloatArray) -> tuple[Integers, Integers]:
+    """Groups of lines of numbers by unit: those that are added, and those that are taken off."""
+    sums: list[tuple[int, ...]] = []
+    groups: list[list[int]] = []
+    for row in weights:
+        ends = [len(groups)]
+        for part in (np.maximum(row, 0.0), np.maximum(-row, 0.0)):
+            places, rest, first = [], part.astype(np.int64), 1
+            while rest.any():
+                places += (first + np.flatnonzero(rest & 1)).tolist()
+                rest, first = rest >> 1, first + len(row)
+            for i in range(0, len(places), GROUP):
+                groups.append((places[i : i + GROUP] + [0] * GROUP)[:GROUP])
+            ends.append(len(groups))
+        sums.append(tuple(ends))
+    return np.array(sums, dtype=np.int64), np.array(groups, dtype=np.int64).reshape(-1, GROUP)
 
 
 def _room(encoder: Encoder, network: Network) -> int:

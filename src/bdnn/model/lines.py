@@ -1,6 +1,6 @@
 """Rows as lines: a bit per row of whatever is 0 or 1, and 16 bits per row of numbers.
 
-A block has 4096 rows. Instructions on a line take hundreds of them.
+A block has up to 8192 rows. Instructions on a line take hundreds of them.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ NONE, ALL, ONE = np.uint64(0), np.uint64(2**64 - 1), np.uint64(1)
 #: Kinds of bits.
 GE, IS, MISSING = range(3)
 
-WORDS = 64
+WORDS = 128
 ROWS = 64 * WORDS
 # Rows whose numbers stay in cache from the table to the sums, and columns in a line of cache.
-PART, TILE = 256, 8
+PART, TILE = 512, 8
 
 Words = NDArray[np.uint64]
 
@@ -54,12 +54,14 @@ class Sliced(NamedTuple):
     units: Integers
     #: Per group: its plane, planes after it, and eight lines, of which 0 has no bits.
     groups: Integers
-    #: Numbers of the unit ``u`` of the first layer are ``starts[u]`` to ``starts[u + 1]``.
-    starts: Integers
+    #: Per unit of the first layer: first group of numbers, first one that is taken off, end.
+    sums: Integers
+    #: Per group: eight lines of numbers, of which 0 has none; those of the next digit follow all of
+    #: the one before, and are twice as large.
+    sum_groups: Integers
+    n_digits: int
     #: Where sums of numbers wait for bits, or for the other outputs; -1 where they do not.
     kept: Integers
-    places: Integers
-    weights: Shorts
     #: What sums with numbers have to reach, and what a bit of the first layer adds, in steps.
     limits: Integers
     worth: int
@@ -113,9 +115,12 @@ def _pack_missing(cells: Floats, line: Words) -> None:
 
 @part
 def _scale(cells: Floats, shift: float, factor: float, most: float, line: Shorts) -> bool:
-    """Write scaled cells in steps; returns false if one of them has no room."""
+    """Write scaled cells in steps; returns false if one of them has no room.
+
+    What the forward pass clips has none.
+    """
     odd = 0
-    for r in range(len(cells)):
+    for r in range(PART):
         whole = np.rint((cells[r] - shift) * factor)
         odd |= not abs(whole) <= most
         line[r] = np.int16(np.int32(whole))
@@ -125,87 +130,98 @@ def _scale(cells: Floats, shift: float, factor: float, most: float, line: Shorts
 @part
 def _are_whole(cells: Floats) -> bool:
     odd = 0
-    for r in range(len(cells)):
+    for r in range(PART):
         odd |= np.rint(cells[r]) != cells[r]
     return odd == 0
 
 
 @part
-def _encode_numbers(
-    cells: Floats, is_text: Integers, values: Floats, step: float, most: float, numbers: Shorts
-) -> bool:
-    """Write the numbers of a column in steps; returns false if one of them has no room."""
-    # The inverse of a power of two rounds nothing. What the forward pass clips has no room.
-    inverse, has_room = 1.0 / step if step > 0.0 else 1.0, True
-    for k in range(len(numbers)):
-        line, first, second = numbers[k], values[k, 0], values[k, 1]
-        if is_text[k]:
-            off, on = np.int16(second * inverse), np.int16(values[k, 2] * inverse)
-            for r in range(len(cells)):
-                line[r] = on if cells[r] == first else off
-        elif step > 0.0:
-            has_room &= _scale(cells, first, second * inverse, most, line)
-        else:
-            has_room &= _scale(cells, 0.0, 1.0, most, line) and _are_whole(cells)
-    return has_room
+def _choose_text(cells: Floats, values: Floats, unit: float, line: Shorts) -> None:
+    """Write in steps what cells of one text, and all others, stand for."""
+    text, off, on = values[0], np.int16(values[1] / unit), np.int16(values[2] / unit)
+    for r in range(PART):
+        line[r] = on if cells[r] == text else off
 
 
 @part
-def _encode_bits(
-    raw: Floats, cells: Floats, kinds: Integers, values: Floats, words: slice, lines: Words
-) -> None:
-    """Write the bits of a column for a part of a block; missing ones are seen in raw cells."""
-    for i in range(len(lines)):
-        if kinds[i] == GE:
-            pack(cells, values[i], lines[i, words])
-        elif kinds[i] == IS:
-            _pack_equal(cells, values[i], lines[i, words])
-        else:
-            _pack_missing(raw, lines[i, words])
+def _has_odd(cells: Floats) -> bool:
+    """Whether a cell is missing or too large."""
+    odd = 0
+    for i in range(len(cells)):
+        odd |= not abs(cells[i]) <= LARGEST_INPUT
+    return odd != 0
+
+
+@part
+def _read_tile(rows: Floats, tile: Floats) -> None:
+    """Turn columns of some rows into lines."""
+    if rows.shape[1] == TILE:
+        a, b, c, d = tile[0], tile[1], tile[2], tile[3]
+        e, f, g, h = tile[4], tile[5], tile[6], tile[7]
+        for r in range(len(rows)):
+            row = rows[r]
+            a[r], b[r], c[r], d[r] = row[0], row[1], row[2], row[3]
+            e[r], f[r], g[r], h[r] = row[4], row[5], row[6], row[7]
+        return
+    for q in range(rows.shape[1]):
+        line = tile[q]
+        for r in range(len(rows)):
+            line[r] = rows[r, q]
 
 
 @part
 def encode_part(
-    X: Floats, fills: Floats, model: Sliced, piece: int, tile: Floats, numbers: Shorts, lines: Words
+    X: Floats,
+    start: int,
+    n_rows: int,
+    fills: Floats,
+    model: Sliced,
+    piece: int,
+    tile: Floats,
+    numbers: Shorts,
+    lines: Words,
 ) -> bool:
     """Write numbers and bits of some rows; returns false if a cell or a number has no place."""
-    n_rows, n_columns = X.shape
-    odd = 0
-    for x in X.reshape(-1):
-        odd |= not abs(x) <= LARGEST_INPUT
-    has_gaps = odd != 0
-    if has_gaps:
-        for r in range(n_rows):
-            for j in range(n_columns):
-                if is_refused(X[r, j], fills[j]):
-                    return False
-    filled, has_room = tile[TILE], True
+    n_columns, n_numbers = X.shape[1], len(model.is_text)
+    # By names of their own: what is taken out of a tuple in a loop is counted each time.
+    number_starts, is_text, values = model.number_starts, model.is_text, model.values
+    bit_starts, kinds, bounds = model.bit_starts, model.bit_kinds, model.bit_values
+    is_apart, step, most = model.is_apart, model.step, model.most
+    unit = step if step > 0.0 else 1.0  # a power of two, by which division rounds nothing
+    filled, has_room, last_row = tile[TILE], True, start + n_rows
+    # Rows are read in their order first, which is what brings them into cache fast.
+    has_gaps = _has_odd(X.reshape(-1)[start * n_columns : last_row * n_columns])
     for first in range(0, n_columns, TILE):
         last = min(first + TILE, n_columns)
-        for j in range(first, last):
-            line = tile[j - first]
-            for r in range(n_rows):
-                line[r] = X[r, j]
+        _read_tile(X[start:last_row, first:last], tile)
         for j in range(first, last):
             raw = cells = tile[j - first]
             if has_gaps:
                 cells = filled
-                for r in range(PART):
+                for r in range(n_rows):
+                    if is_refused(raw[r], fills[j]):
+                        return False
                     cells[r] = raw[r] if raw[r] == raw[r] else fills[j]
-            some = slice(model.number_starts[j], model.number_starts[j + 1])
-            if some.start < some.stop:
-                has_room &= _encode_numbers(
-                    cells[:n_rows],
-                    model.is_text[some],
-                    model.values[some],
-                    model.step,
-                    model.most,
-                    numbers[some],
-                )
-            some = slice(model.bit_starts[j], model.bit_starts[j + 1])
-            if some.start < some.stop:
-                seen = raw if model.is_apart[j] else cells
-                kinds, values = model.bit_kinds[some], model.bit_values[some]
-                own = lines[1 + some.start : 1 + some.stop]
-                _encode_bits(raw, seen, kinds, values, words_of(piece), own)
+            for k in range(number_starts[j], number_starts[j + 1]):
+                line, shift, factor = numbers[1 + k], values[k, 0], values[k, 1]
+                if is_text[k]:
+                    _choose_text(cells, values[k], unit, line)
+                elif step > 0.0:
+                    has_room &= _scale(cells, shift, factor / unit, most, line)
+                else:
+                    has_room &= _scale(cells, 0.0, 1.0, most, line)
+                    has_room &= _are_whole(cells)
+            seen = raw if is_apart[j] else cells
+            for k in range(bit_starts[j], bit_starts[j + 1]):
+                line = lines[1 + k, words_of(piece)]
+                if kinds[k] == GE:
+                    pack(seen, bounds[k], line)
+                elif kinds[k] == IS:
+                    _pack_equal(seen, bounds[k], line)
+                else:
+                    _pack_missing(raw, line)
+    for k in range(1 + n_numbers, 1 + model.n_digits * n_numbers):
+        line, half = numbers[k], numbers[k - n_numbers]
+        for r in range(PART):
+            line[r] = half[r] + half[r]
     return has_room

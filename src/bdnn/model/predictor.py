@@ -21,8 +21,9 @@ from bdnn.network.activation import FloatArray
 if TYPE_CHECKING:
     from bdnn.model.model import Model
 
-# So few leave most of a block empty, and are sooner done one by one.
-_FEW_ROWS = 256
+# A block takes about as long for one row as for all: what so many of its groups take, a row takes
+# that is done by itself; and so many rows take what is the same for all blocks.
+_GROUPS_PER_ROW, _FEWEST_ROWS = 32, 16
 _DOUBLE = np.dtype(np.float64)
 # What code is compiled for; it would be compiled again for arrays that lie otherwise.
 _PLAIN: tuple[Literal["C", "A", "W"], ...] = ("C", "A", "W")
@@ -56,6 +57,8 @@ class Predictor:
         self._arrays = row_arrays(encoder, network)
         self._small = None if model.targets else small_data(encoder, network)
         self._sliced = sliced(encoder, network)
+        groups = [] if self._sliced is None else [*self._sliced.groups, *self._sliced.sum_groups]
+        self._many = _FEWEST_ROWS + len(groups) // _GROUPS_PER_ROW
 
     def __call__(self, row: ArrayLike | Sequence[Any]) -> Any:
         """Predict the label of a row, or the labels of rows.
@@ -95,7 +98,7 @@ class Predictor:
         """Index of every row's predicted class, for rows of codes."""
         found = np.zeros(len(codes), dtype=np.int64)
         rows = np.require(codes, float, _PLAIN)
-        if self._sliced is not None and len(rows) >= _FEW_ROWS:
+        if self._sliced is not None and len(rows) >= self._many:
             done = predict_rows(rows, found, self._sliced, *self._arrays)
         elif self._small is not None:
             done = kernels.predict_few(rows, found, self._small)

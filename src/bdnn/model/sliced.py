@@ -18,7 +18,6 @@ from bdnn.model.lines import (
     PART,
     ROWS,
     TILE,
-    WORDS,
     Sliced,
     Words,
     encode_part,
@@ -29,12 +28,12 @@ from bdnn.model.lines import (
 
 
 @part
-def _add_group(lines: Words, group: Integers, planes: Words, carry: Words) -> None:
+def _add_group(lines: Words, group: Integers, planes: Words, carry: Words, n_words: int) -> None:
     """Add eight lines to a count."""
     ones, twos, fours = planes[group[0]], planes[group[0] + 1], planes[group[0] + 2]
     a, b, c, d = lines[group[2]], lines[group[3]], lines[group[4]], lines[group[5]]
     e, f, g, h = lines[group[6]], lines[group[7]], lines[group[8]], lines[group[9]]
-    for w in range(WORDS):
+    for w in range(n_words):
         one, two, four = ones[w], twos[w], fours[w]
         # Full adders: three bits of one digit are one of it, and one of the next.
         half = one ^ a[w]
@@ -60,47 +59,49 @@ def _add_group(lines: Words, group: Integers, planes: Words, carry: Words) -> No
         fours[w] = half ^ four_b
     for p in range(group[0] + 3, group[1]):
         plane = planes[p]
-        for w in range(WORDS):
+        for w in range(n_words):
             both = plane[w] & carry[w]
             plane[w] ^= carry[w]
             carry[w] = both
 
 
 @part
-def _count(lines: Words, unit: Integers, groups: Integers, planes: Words, carry: Words) -> None:
+def _count(
+    lines: Words, unit: Integers, groups: Integers, planes: Words, carry: Words, n_words: int
+) -> None:
     """Count the bits of a unit: those it takes off first, and from the complement of that on."""
     for p in range(unit[4]):
-        for w in range(WORDS):
+        for w in range(n_words):
             planes[p, w] = 0
     for i in range(unit[0], unit[1]):
-        _add_group(lines, groups[i], planes, carry)
+        _add_group(lines, groups[i], planes, carry, n_words)
     for p in range(unit[3]):
-        for w in range(WORDS):
+        for w in range(n_words):
             planes[p, w] = ~planes[p, w]
     for i in range(unit[1], unit[2]):
-        _add_group(lines, groups[i], planes, carry)
+        _add_group(lines, groups[i], planes, carry, n_words)
 
 
 @part
-def _reaches(planes: Words, n_planes: int, count: int, line: Words) -> None:
+def _reaches(planes: Words, n_planes: int, count: int, line: Words, n_words: int) -> None:
     """Write which rows' counts are at least a number."""
     is_beyond = count >> n_planes != 0
-    for w in range(WORDS):
+    for w in range(n_words):
         line[w] = NONE if is_beyond else ALL
     for p in range(n_planes):
         plane = planes[p]
         if is_beyond or count >> p & 1:
-            for w in range(WORDS):
+            for w in range(n_words):
                 line[w] &= plane[w]
         else:
-            for w in range(WORDS):
+            for w in range(n_words):
                 line[w] |= plane[w]
 
 
 @part
-def _add_counts(planes: Words, unit: Integers, worth: int, sums: Shorts) -> None:
+def _add_counts(planes: Words, unit: Integers, worth: int, sums: Shorts, n_words: int) -> None:
     """Add what counts are worth to the sums of rows."""
-    for w in range(WORDS):
+    for w in range(n_words):
         some = sums[64 * w : 64 * (w + 1)]
         for k in range(64):
             some[k] -= unit[6] * worth
@@ -111,23 +112,41 @@ def _add_counts(planes: Words, unit: Integers, worth: int, sums: Shorts) -> None
 
 
 @part
-def _sum_lines(
-    numbers: Shorts, places: Integers, weights: Shorts, first: int, last: int, sums: Shorts
+def _sum_numbers(
+    model: Sliced,
+    numbers: Shorts,
+    piece: int,
+    sums: Shorts,
+    by_numbers: Shorts,
+    lines: Words,
 ) -> None:
-    """Sum some lines times their weights, four at once so that sums are seldom stored."""
-    for r in range(PART):
-        sums[r] = 0
-    whole = first + (last - first) // 4 * 4
-    for i in range(first, whole, 4):
-        a, b, c, d = weights[i], weights[i + 1], weights[i + 2], weights[i + 3]
-        line_a, line_b = numbers[places[i]], numbers[places[i + 1]]
-        line_c, line_d = numbers[places[i + 2]], numbers[places[i + 3]]
+    """Sum the numbers of all units for a part of a block; write sums that wait, or who is on."""
+    # By names of their own: what is taken out of a tuple in a loop is counted each time.
+    units, groups, kept, limits = model.sums, model.sum_groups, model.kept, model.limits
+    for u in range(len(units)):
+        first, middle, last = units[u, 0], units[u, 1], units[u, 2]
+        if first == last:
+            continue
         for r in range(PART):
-            sums[r] += a * line_a[r] + b * line_b[r] + c * line_c[r] + d * line_d[r]
-    for i in range(whole, last):
-        a, line_a = weights[i], numbers[places[i]]
-        for r in range(PART):
-            sums[r] += a * line_a[r]
+            sums[r] = 0
+        for i in range(first, last):
+            # Eight at once, so that sums are seldom stored.
+            a, b = numbers[groups[i, 0]], numbers[groups[i, 1]]
+            c, d = numbers[groups[i, 2]], numbers[groups[i, 3]]
+            e, f = numbers[groups[i, 4]], numbers[groups[i, 5]]
+            g, h = numbers[groups[i, 6]], numbers[groups[i, 7]]
+            if i < middle:
+                for r in range(PART):
+                    sums[r] += a[r] + b[r] + c[r] + d[r] + e[r] + f[r] + g[r] + h[r]
+            else:
+                for r in range(PART):
+                    sums[r] -= a[r] + b[r] + c[r] + d[r] + e[r] + f[r] + g[r] + h[r]
+        if kept[u] < 0:
+            pack(sums, limits[u], lines[1 + u, words_of(piece)])
+        else:
+            waiting = by_numbers[kept[u]]
+            for r in range(PART):
+                waiting[piece * PART + r] = sums[r]
 
 
 @part
@@ -161,28 +180,27 @@ def predict_rows(
     widths, n_bits, fills = model.widths, len(model.bit_kinds), floats[1 : 1 + X.shape[1]]
     n_outputs, n_numbers = widths[-1], len(model.is_text)
     widest = max(n_bits, widths.max())
-    before, after = zeros(1 + widest, WORDS), zeros(1 + widest, WORDS)
-    planes, carry = zeros(MOST_PLANES, WORDS), zeros(1, WORDS)[0]
-    numbers = zeros(n_numbers, PART // 4).view(np.int16)
-    by_numbers = zeros(1 + model.kept.max(), ROWS // 4).view(np.int16)
-    sums = zeros(1, ROWS // 4).view(np.int16)[0]
+    room = min(ROWS, -(-len(X) // PART) * PART)  # for as many rows as there are, in whole parts
+    before, after = zeros(1 + widest, room // 64), zeros(1 + widest, room // 64)
+    planes, carry = zeros(MOST_PLANES, room // 64), zeros(1, room // 64)[0]
+    numbers = zeros(1 + model.n_digits * n_numbers, PART // 4).view(np.int16)
+    by_numbers = zeros(1 + model.kept.max(), room // 4).view(np.int16)
+    sums = zeros(1, room // 4).view(np.int16)[0]
     some = zeros(1, PART // 4).view(np.int16)[0]
     tile = zeros(TILE + 1, PART).view(np.float64)
-    best, scores = np.zeros(ROWS), np.zeros(n_outputs)
-    is_odd = np.zeros(ROWS // PART, dtype=np.bool_)
+    best, scores = np.zeros(room), np.zeros(n_outputs)
+    is_odd = np.zeros(room // PART, dtype=np.bool_)
     for start in range(0, len(X), ROWS):
-        block, told = X[start : start + ROWS], found[start : start + ROWS]
-        for piece in range(-(-len(block) // PART)):
-            rows = slice(piece * PART, (piece + 1) * PART)
-            is_odd[piece] = not encode_part(block[rows], fills, model, piece, tile, numbers, before)
-            for u in range(widths[0]):
-                first, last = model.starts[u], model.starts[u + 1]
-                if first < last:
-                    _sum_lines(numbers, model.places, model.weights, first, last, some)
-                    if model.kept[u] < 0:
-                        pack(some, model.limits[u], after[1 + u, words_of(piece)])
-                    else:
-                        by_numbers[model.kept[u], rows] = some
+        n_rows, told = min(ROWS, len(X) - start), found[start : start + ROWS]
+        n_pieces = -(-n_rows // PART)
+        n_words = n_pieces * (PART // 64)
+        for piece in range(n_pieces):
+            first = piece * PART
+            count = min(PART, n_rows - first)
+            is_odd[piece] = not encode_part(
+                X, start + first, count, fills, model, piece, tile, numbers, before
+            )
+            _sum_numbers(model, numbers, piece, some, by_numbers, after)
         u = 0
         for layer in range(len(widths)):
             is_last = layer + 1 == len(widths)
@@ -192,29 +210,29 @@ def predict_rows(
                 has_bits = row[2] > row[0]
                 u += 1
                 if has_bits:
-                    _count(before, row, model.groups, planes, carry)
+                    _count(before, row, model.groups, planes, carry, n_words)
                 if kept < 0 and not is_last:
-                    if layer > 0 or model.starts[i] == model.starts[i + 1]:
-                        _reaches(planes, row[4], row[5], after[1 + i])
+                    if layer > 0 or model.sums[i, 0] == model.sums[i, 2]:
+                        _reaches(planes, row[4], row[5], after[1 + i], n_words)
                     continue
-                for r in range(ROWS):
+                for r in range(64 * n_words):
                     sums[r] = 0
                 if kept >= 0:
-                    for r in range(ROWS):
+                    for r in range(64 * n_words):
                         sums[r] = by_numbers[kept, r]
                 if has_bits:
-                    _add_counts(planes, row, model.worth if layer == 0 else 1, sums)
+                    _add_counts(planes, row, model.worth if layer == 0 else 1, sums, n_words)
                 if not is_last:
-                    pack(sums, model.limits[i], after[1 + i])
+                    pack(sums, model.limits[i], after[1 + i, :n_words])
                     continue
                 if i == 0:
                     best[:] = -np.inf
                 _choose(sums, i, unit, model.thresholds[i], model.by_output, best, told)
             before, after = after, before
-        for piece in range(-(-len(block) // PART)):
+        for piece in range(n_pieces):
             if is_odd[piece]:
-                for r in range(piece * PART, min((piece + 1) * PART, len(block))):
-                    told[r] = predict_row(block[r], integers, floats, scores)
+                for r in range(piece * PART, min((piece + 1) * PART, n_rows)):
+                    told[r] = predict_row(X[start + r], integers, floats, scores)
                     if told[r] < 0:
                         return start + r
     return len(X)

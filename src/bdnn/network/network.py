@@ -22,7 +22,7 @@ from bdnn.network.activation import (
     weighted_sums,
 )
 from bdnn.network.architecture import Architecture
-from bdnn.network.packed import PackedRows
+from bdnn.network.packed import PackedRows, Words, pack
 
 # Values of a layer that are computed at once.
 _FEWEST_ROWS = 2048  # below which preparing the weights takes longer than using them
@@ -35,7 +35,6 @@ _BLOCK = 1 << 17
 
 # Rows of a table: numbers, or bits of which blocks become numbers.
 Rows = ArrayLike | PackedRows
-Words = NDArray[np.uint64]
 Classes = NDArray[np.intp]
 
 
@@ -339,16 +338,7 @@ def _masks(W: FloatArray) -> tuple[Words, Words] | None:
     """Masks of the weights 1 and -1, None if there are others."""
     if not _HAS_BIT_COUNT or not np.isin(W, (-1.0, 0.0, 1.0)).all():
         return None
-    return _pack(W > 0), _pack(W < 0)
-
-
-def _pack(bits: BoolArray) -> Words:
-    """Bits of every line in words of 64."""
-    width = -(-bits.shape[1] // 64) * 64
-    padded = np.zeros((len(bits), width // 8), dtype=np.uint8)
-    packed = np.packbits(bits, axis=1, bitorder="little")
-    padded[:, : packed.shape[1]] = packed
-    return padded.view(np.uint64)
+    return pack(W > 0), pack(W < 0)
 
 
 def _count(on: BoolArray, plus: Words, minus: Words) -> FloatArray:
@@ -357,7 +347,7 @@ def _count(on: BoolArray, plus: Words, minus: Words) -> FloatArray:
     block = max(1, _BLOCK // max(1, plus.size))
     for first in range(0, len(on), block):
         rows = slice(first, first + block)
-        words = _pack(on[rows])[:, None, :]
+        words = pack(on[rows])[:, None, :]
         above = np.bitwise_count(words & plus).sum(axis=2, dtype=np.int64)
         sums[rows] = above - np.bitwise_count(words & minus).sum(axis=2, dtype=np.int64)
     return sums

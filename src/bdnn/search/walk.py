@@ -178,7 +178,7 @@ class Walk:
     def _true_cost(self) -> float:
         from bdnn.search.kernels.forward import output_costs
 
-        output_costs(self._true, np.zeros_like(self._true.cost_on), self._true.cost)
+        output_costs(self._true, np.zeros_like(self._true.cost_on), 0, self._true.cost)
         cost, problem = float(self._true.cost.sum()), self.state.problem
         if not problem.terms or cost >= self.best_cost:  # prices only add to it
             return cost

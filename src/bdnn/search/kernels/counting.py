@@ -11,33 +11,34 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bdnn.compiled import part
 from bdnn.network.activation import FloatArray
-from bdnn.search.kernels.arrays import IntArray, Levels, Lines
+from bdnn.search.kernels.arrays import ByteArray, IntArray, Levels, Lines
 from bdnn.search.kernels.bits import are_whole
-from bdnn.search.kernels.intervals import widest_best
+from bdnn.search.kernels.intervals import TOLERANCE
 from bdnn.search.kernels.line import NO_WIDTH
+from bdnn.search.kernels.lines import add_line
 
-# More different sums than this are sorted.
-_MOST = 1 << 15
+# Cells that 16 bits tell apart; more different sums are sorted.
+_MOST = 1 << 16
 
 
 class Counts(NamedTuple):
-    """Gains and numbers of samples by their sums; without lines where sums are not counted.
+    """Gains of samples by their sums; without cells where sums are not counted.
 
-    A sum has the line ``middle`` places after it.
+    A sum has two cells, for samples with either value of one input. The first of them is twice the
+    sum, and twice ``middle``.
     """
 
-    # (sums, 4): gains and numbers of samples, for either value of one input.
-    parted: FloatArray
-    # (4, sums): gains and numbers after a change of its weight, then the sums that occur and what
-    # is lost beyond them.
-    moved: FloatArray
-    order: IntArray
+    places: NDArray[np.uint16]  # (samples,): first cell of every sum
+    gains: FloatArray  # of the samples of a cell
+    occurs: ByteArray  # whether a cell has any
     middle: int
     ends: IntArray  # array of the smallest and the largest sum that there may be
     end: int  # which no sum is ever beyond
+    reach: int  # cells that are looked at this many sums beyond the ends
 
 
 @part
@@ -59,42 +60,52 @@ def counts_for(
         for j in range(len(part_of)):
             largest = max(largest, abs(part_of[j]))
     largest *= max(abs(H.low), abs(H.high))
-    size, middle, end = 0, 0, 0
+    size, middle, end, reach = 0, 0, 0, 0
     ends = np.zeros(2, dtype=np.int64)
     is_counted = v is None and H.codes.shape[1] > 0 and len(values) > 0
-    if is_counted and is_whole and len(w) * largest < _MOST:
-        end = int(len(w) * largest)
-        middle = end + int(2.0 * largest)  # lines without samples are moved as well
-        size = 2 * middle + 1
+    if is_counted and is_whole and 4.0 * (len(w) + 4) * largest + 2.0 <= _MOST:
+        end, reach = int(len(w) * largest), int(4.0 * largest)
+        middle = end + reach
+        size = 4 * middle + 2
         ends[0], ends[1] = end, -end
-        for i in range(len(sums)):
-            ends[0], ends[1] = min(ends[0], int(sums[i])), max(ends[1], int(sums[i]))
-    parted, moved = np.empty((size, 4)), np.empty((4, size))
-    return Counts(parted, moved, np.arange(size), middle, ends, end)
+    places = np.empty(len(sums) if end > 0 else 0, dtype=np.uint16)
+    for i in range(len(places)):
+        total = int(sums[i])
+        ends[0], ends[1] = min(ends[0], total), max(ends[1], total)
+        places[i] = 2 * (total + middle)
+    gains, occurs = np.empty(size), np.empty(size, dtype=np.uint8)
+    return Counts(places, gains, occurs, middle, ends, end, reach)
 
 
 @part
-def widen(c: Counts, factor: float, H: Lines) -> None:
-    """Follow a multiple of a line that was added to the sums."""
-    one, two = int(factor * H.low), int(factor * H.high)
-    c.ends[0] = max(-c.end, c.ends[0] + min(one, two))
-    c.ends[1] = min(c.end, c.ends[1] + max(one, two))
+def move_sums(c: Counts, sums: FloatArray, factor: float, H: Lines, j: int) -> None:
+    """Add a multiple of a line to the sums, to those that are counted or to the others."""
+    if c.end == 0 or factor == 0.0:
+        add_line(sums, factor, H, j)
+        return
+    low, high = int(factor * H.low), int(factor * H.high)
+    c.ends[0] = max(-c.end, c.ends[0] + min(low, high))
+    c.ends[1] = min(c.end, c.ends[1] + max(low, high))
+    off, on = np.int64(2 * low), np.int64(2 * high)
+    for i in range(len(c.places)):
+        c.places[i] += on if H.codes[j, i] else off
 
 
 @part
-def tally(c: Counts, H: Lines, j: int, sums: FloatArray, gains: FloatArray) -> None:
+def tally(c: Counts, H: Lines, j: int, gains: FloatArray) -> None:
     """Add up gains by sum and by the value of input ``j``."""
     first, last = c.ends[0] + c.middle, c.ends[1] + c.middle
-    for r in range(first, last + 1):
-        for q in range(4):
-            c.parted[r, q] = 0.0
-    for i in range(len(sums)):
-        r, q = int(sums[i]) + c.middle, H.codes[j, i]
-        c.parted[r, q] += gains[i]
-        c.parted[r, q + 2] += 1.0
-    while c.parted[first, 2] + c.parted[first, 3] == 0.0:
+    for cell in range(2 * (first - c.reach), 2 * (last + c.reach + 1)):
+        c.gains[cell] = 0.0
+        c.occurs[cell] = 0
+    codes = H.codes[j]
+    for i in range(len(c.places)):
+        cell = c.places[i] + codes[i]
+        c.gains[cell] += gains[i]
+        c.occurs[cell] = 1
+    while c.occurs[2 * first] + c.occurs[2 * first + 1] == 0:
         first += 1
-    while c.parted[last, 2] + c.parted[last, 3] == 0.0:
+    while c.occurs[2 * last] + c.occurs[2 * last + 1] == 0:
         last -= 1
     c.ends[0], c.ends[1] = first - c.middle, last - c.middle
 
@@ -105,21 +116,50 @@ def counted_threshold(
 ) -> tuple[float, float, float]:
     """Find the best threshold after a change of the weight whose input was tallied.
 
-    ``total`` is the sum of all gains. Returns threshold, merit and width of the gap.
+    ``total`` is the sum of all gains. Returns threshold, merit and width of the gap, as sorting
+    does.
     """
-    gains, numbers, breaks, jumps = c.moved[0], c.moved[1], c.moved[2], c.moved[3]
-    one, two = int(change * H.low), int(change * H.high)
-    first, last = c.ends[0] + c.middle, c.ends[1] + c.middle
-    for r in range(first + min(one, two), last + max(one, two) + 1):
-        gains[r] = numbers[r] = 0.0
-    for r in range(first, last + 1):
-        gains[r + one] += c.parted[r, 0]
-        gains[r + two] += c.parted[r, 1]
-        numbers[r + one] += c.parted[r, 2]
-        numbers[r + two] += c.parted[r, 3]
-    n = 0
-    for r in range(first + min(one, two), last + max(one, two) + 1):
-        if numbers[r] > 0.0:
-            breaks[n], jumps[n] = r - c.middle, -gains[r]
-            n += 1
-    return widest_best(c.order, breaks, jumps, n, total, -np.inf, np.inf, NO_WIDTH)
+    low, high = int(change * H.low), int(change * H.high)
+    first, last = c.ends[0] + min(low, high), c.ends[1] + max(low, high)
+    # Where no sum is below.
+    one, two = 2 * (first - low + c.middle), 2 * (first - high + c.middle) + 1
+    while c.occurs[one] + c.occurs[two] == 0:
+        first, one, two = first + 1, one + 2, two + 2
+    left, best = float(first), total
+    best_left, best_right = left - NO_WIDTH, left
+    width, value = best_right - best_left, total - (c.gains[one] + c.gains[two])
+    for r in range(first + 1, last + 1):
+        one, two = one + 2, two + 2
+        if c.occurs[one] + c.occurs[two] == 0:
+            continue
+        right = float(r)
+        if value > best + TOLERANCE or (value > best - TOLERANCE and right - left > width):
+            best, best_left, best_right, width = value, left, right, right - left
+        value -= c.gains[one] + c.gains[two]
+        left = right
+    right = left + NO_WIDTH  # and where none is above
+    if value > best + TOLERANCE or (value > best - TOLERANCE and right - left > width):
+        best, best_left, best_right, width = value, left, right, right - left
+    return 0.5 * (best_left + best_right), best, width
+
+
+@part
+def counted_merits(
+    c: Counts,
+    H: Lines,
+    j: int,
+    gains: FloatArray,
+    total: float,  # of the gains
+    weight: float,
+    # That the weight may take; the present one only if the sums have moved.
+    values: FloatArray,
+    is_moved: bool,
+    merits: FloatArray,
+    thresholds: FloatArray,
+) -> None:
+    """Write the merit of every value of weight ``j`` with its best threshold, and that one."""
+    tally(c, H, j, gains)
+    for place in range(len(values)):
+        change = values[place] - weight
+        if is_moved or change != 0.0:
+            thresholds[place], merits[place], _width = counted_threshold(c, H, change, total)

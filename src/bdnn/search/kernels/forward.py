@@ -16,11 +16,11 @@ import numpy as np
 from bdnn.compiled import compiled, part
 from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.arrays import Arrays, LevelArray, Levels, Targets
-from bdnn.search.kernels.bits import sum_bits
+from bdnn.search.kernels.bits import BLOCK, sum_bits
 
 
 @part
-def _distance_costs(s: Arrays, r: Targets, shift: FloatArray, cost: FloatArray) -> None:
+def _distance_costs(s: Arrays, r: Targets, shift: FloatArray, first: int, cost: FloatArray) -> None:
     """Write what the distance of every input's values from its targets costs."""
     outputs, m = shift.shape
     for i in range(m):
@@ -28,72 +28,74 @@ def _distance_costs(s: Arrays, r: Targets, shift: FloatArray, cost: FloatArray) 
     for o in range(outputs):
         unit = s.unit_at[len(s.unit_at) - 2] + o
         for i in range(m):
-            value = s.sums[unit, i] + shift[o, i] - s.thresholds[unit, 0]
-            for row in range(r.first[i], r.first[i + 1]):
+            value = s.sums[unit, first + i] + shift[o, i] - s.thresholds[unit, 0]
+            for row in range(r.first[first + i], r.first[first + i + 1]):
                 error = abs(value - r.values[o, row])
                 error = error * error if r.is_squared else error
                 cost[i] += r.price[o] * r.weight[row] * error
 
 
 @compiled
-def output_costs(s: Arrays, shift: FloatArray, cost: FloatArray) -> None:
-    """Write the cost of every input, the sums of the outputs being shifted."""
+def output_costs(s: Arrays, shift: FloatArray, first: int, cost: FloatArray) -> None:
+    """Write the cost of inputs from the ``first`` on, the sums of the outputs being shifted."""
     if len(s.targets.weight) > 0:
-        _distance_costs(s, s.targets, shift, cost)
+        _distance_costs(s, s.targets, shift, first, cost)
         return
-    first = s.unit_at[len(s.unit_at) - 2]
+    top = s.unit_at[len(s.unit_at) - 2]
     outputs, m = shift.shape
     classes = len(s.mass)
     loss, error, hinge, wanted = s.goal[0], s.goal[1], s.goal[2], s.goal[3]
     for i in range(m):
         cost[i] = 0.0
     for o in range(outputs):
-        threshold = s.thresholds[first + o, 0]
+        threshold, by = s.thresholds[top + o, 0], shift[o]
+        sums = s.sums[top + o, first : first + m]
+        if_on, if_off = s.cost_on[o, first : first + m], s.cost_off[o, first : first + m]
         for i in range(m):
-            on = s.sums[first + o, i] + shift[o, i] >= threshold
-            cost[i] += loss * (s.cost_on[o, i] if on else s.cost_off[o, i])
+            on, off = if_on[i], if_off[i]
+            cost[i] += loss * (on if sums[i] + by[i] >= threshold else off)
     if error == 0.0 and hinge == 0.0:
         return
     for i in range(m):
         # Scores of the leading two classes; one output stands for two opposite scores.
         best, chosen = 0, -1
-        top, second = -np.inf, -np.inf
+        leading, second = -np.inf, -np.inf
         for o in range(outputs):
-            score = s.sums[first + o, i] + shift[o, i] - s.thresholds[first + o, 0]
+            score = s.sums[top + o, first + i] + shift[o, i] - s.thresholds[top + o, 0]
             if score >= 0.0 and chosen < 0:
                 chosen = o
-            if score > top:
-                best, top, second = o, score, top
+            if score > leading:
+                best, leading, second = o, score, leading
             elif score > second:
                 second = score
         if outputs == 1 and classes == 2:
-            best = 1 if top >= 0.0 else 0
-            top = abs(top)
-            second = -top
+            best = 1 if leading >= 0.0 else 0
+            leading = abs(leading)
+            second = -leading
         if outputs == 1 or s.goal[4] == 0.0:
             chosen = best
         chosen = max(chosen, 0)
         for c in range(classes):
-            share = s.mass[c, i]
+            share = s.mass[c, first + i]
             if share == 0.0:
                 continue
             if c != chosen:
                 cost[i] += error * share
             if c == best:
-                margin = top - second
+                margin = leading - second
             elif outputs == 1:
-                margin = second - top
+                margin = second - leading
             else:
-                margin = s.sums[first + c, i] + shift[c, i] - s.thresholds[first + c, 0] - top
+                margin = (
+                    s.sums[top + c, first + i] + shift[c, i] - s.thresholds[top + c, 0] - leading
+                )
             if margin < wanted:
                 cost[i] += hinge * share * (wanted - margin)
 
 
 @part
-def _level(v: Levels | None, thresholds: FloatArray, total: float) -> int:
+def _level(thresholds: FloatArray, total: float) -> int:
     """How many thresholds of a unit a sum reaches; those that it does not have are infinite."""
-    if v is None:
-        return 1 if total >= thresholds[0] else 0
     level = 0
     while level < len(thresholds) and total >= thresholds[level]:
         level += 1
@@ -101,50 +103,107 @@ def _level(v: Levels | None, thresholds: FloatArray, total: float) -> int:
 
 
 @part
-def _value(v: Levels | None, pair: FloatArray, k: int, level: int) -> float:
-    """Value of a unit of layer ``k`` at a level."""
+def _changes(
+    v: Levels | None,
+    pair: FloatArray,
+    k: int,
+    thresholds: FloatArray,
+    # New sums, and levels before.
+    sums: FloatArray,
+    level: LevelArray,
+    change: FloatArray,
+) -> bool:
+    """Write how the values of a unit of layer ``k`` change; returns whether any does."""
+    changed = False
+    # Without branches, so that many inputs are seen to at once.
     if v is None:
-        return float(pair[k, 1] if level else pair[k, 0])
-    return float(v.sets[k, level])
+        threshold, jump = thresholds[0], pair[k, 1] - pair[k, 0]
+        for i in range(len(sums)):
+            step = np.int64(sums[i] >= threshold) - np.int64(level[i])
+            changed |= step != 0
+            change[i] = jump * step
+    else:
+        for i in range(len(sums)):
+            to = _level(thresholds, sums[i])
+            changed |= to != level[i]
+            change[i] = v.sets[k, to] - v.sets[k, level[i]]
+    return changed
 
 
 @part
 def switch(v: Levels | None, thresholds: FloatArray, sums: FloatArray, level: LevelArray) -> None:
     """Bring the levels of a unit in line with its thresholds and sums."""
+    if v is None:
+        threshold = thresholds[0]
+        for i in range(len(sums)):
+            level[i] = sums[i] >= threshold
+        return
     for i in range(len(sums)):
-        level[i] = _level(v, thresholds, sums[i])
+        level[i] = _level(thresholds, sums[i])
 
 
 @part
-def _next_shift(s: Arrays, v: Levels | None, k: int, shift: FloatArray) -> FloatArray:
-    """Shift of the sums of layer ``k + 1`` when the sums of layer ``k`` are shifted."""
+def _next_shift(
+    s: Arrays, v: Levels | None, k: int, shift: FloatArray, first: int, keeps: bool
+) -> FloatArray:
+    """Shift of the sums of layer ``k + 1`` when those of layer ``k`` are shifted.
+
+    The shift is that of inputs from the ``first`` on. Where it ``keeps`` them, sums and levels of
+    layer ``k`` follow.
+    """
     units, m = shift.shape
     following = s.widths[k + 2]
-    result, moved = np.zeros((following, m)), np.empty(m, dtype=np.uint8)
+    result, change, moved = np.zeros((following, m)), np.empty(m), np.empty(m)
     for u in range(units):
+        by, is_shifted = shift[u], False
+        for i in range(m):
+            is_shifted |= by[i] != 0.0
+        if not is_shifted:
+            continue
         r = s.unit_at[k] + u
         thresholds = s.thresholds[r]
-        # Without a branch, so that many inputs are compared at once: few change their level.
+        sums, level = s.sums[r, first : first + m], s.level[r, first : first + m]
         for i in range(m):
-            moved[i] = _level(v, thresholds, s.sums[r, i] + shift[u, i])
-        for i in range(m):
-            if moved[i] != s.level[r, i]:
-                change = _value(v, s.pair, k, moved[i]) - _value(v, s.pair, k, s.level[r, i])
-                for q in range(following):
-                    result[q, i] += change * s.weights[s.weight_at[k + 1] + q * units + u]
+            moved[i] = sums[i] + by[i]
+        changed = _changes(v, s.pair, k, thresholds, moved, level, change)
+        if keeps:
+            sums[:] = moved
+            if changed:
+                switch(v, thresholds, sums, level)
+        if not changed:
+            continue
+        for q in range(following):
+            w, total = s.weights[s.weight_at[k + 1] + q * units + u], result[q]
+            if w != 0.0:
+                for i in range(m):
+                    total[i] += change[i] * w
     return result
 
 
 @part
-def _first_shift(weights: FloatArray, units: int, place: int, change: FloatArray) -> FloatArray:
-    """Shift of a layer's sums when one of the ``units`` below it changes its values."""
-    m, following = len(change), len(weights) // units
+def _output_shift(
+    s: Arrays, v: Levels | None, k: int, unit: int, change: FloatArray, first: int, keeps: bool
+) -> FloatArray:
+    """Shift of the outputs' sums when a unit changes its values at inputs from the ``first`` on.
+
+    Where it ``keeps`` them, sums and levels of the layers between follow.
+    """
+    units, following, m = s.widths[k + 1], s.widths[k + 2], len(change)
     shift = np.empty((following, m))
     for q in range(following):
-        w = weights[q * units + place]
+        w = s.weights[s.weight_at[k + 1] + q * units + unit - s.unit_at[k]]
         for i in range(m):
             shift[q, i] = w * change[i]
+    for upper in range(k + 1, len(s.widths) - 2):
+        shift = _next_shift(s, v, upper, shift, first, keeps)
     return shift
+
+
+@part
+def _add_pair(low: float, high: float, level: LevelArray, sums: FloatArray) -> None:
+    """Add one of two numbers to every sum."""
+    for i in range(len(sums)):
+        sums[i] += high if level[i] else low
 
 
 @part
@@ -155,24 +214,23 @@ def _sum_unit(s: Arrays, v: Levels | None, k: int, unit: int) -> None:
     if k == 0 and s.bits.shape[1] > 0:
         sum_bits(s.bits, s.weights[at : at + n], s.sums[unit])
         return
+    sums = s.sums[unit]
     for i in range(m):
-        s.sums[unit, i] = 0.0
+        sums[i] = 0.0
     for j in range(n):
         w = s.weights[at + j]
         if w == 0.0:
             continue
         if k == 0:
             for i in range(m):
-                s.sums[unit, i] += s.inputs[j, i] * w
+                sums[i] += s.inputs[j, i] * w
             continue
-        r = s.unit_at[k - 1] + j
+        level = s.level[s.unit_at[k - 1] + j]
         if v is None:
-            low, high = s.pair[k - 1, 0] * w, s.pair[k - 1, 1] * w
-            for i in range(m):
-                s.sums[unit, i] += high if s.level[r, i] else low
+            _add_pair(s.pair[k - 1, 0] * w, s.pair[k - 1, 1] * w, level, sums)
         else:
             for i in range(m):
-                s.sums[unit, i] += v.sets[k - 1, s.level[r, i]] * w
+                sums[i] += v.sets[k - 1, level[i]] * w
 
 
 @compiled
@@ -183,7 +241,7 @@ def refresh(s: Arrays, v: Levels | None, first: int) -> None:
         for unit in range(s.unit_at[k], s.unit_at[k + 1]):
             _sum_unit(s, v, k, unit)
             switch(v, s.thresholds[unit], s.sums[unit], s.level[unit])
-    output_costs(s, np.zeros((s.widths[top + 1], s.sums.shape[1])), s.cost)
+    output_costs(s, np.zeros((s.widths[top + 1], s.sums.shape[1])), 0, s.cost)
 
 
 @part
@@ -199,35 +257,30 @@ def unit_gains(s: Arrays, v: Levels | None, k: int, unit: int) -> FloatArray:
         for i in range(m):
             gains[0, i] = s.goal[0] * (s.cost_off[o, i] - s.cost_on[o, i])
         return gains
-    above = s.weights[s.weight_at[k + 1] : s.weight_at[k + 2]]
-    change = np.empty(m)
-    if v is None:
-        gains = np.empty((1, m))
-        jump = s.pair[k, 1] - s.pair[k, 0]
-        for i in range(m):
-            change[i] = -jump if s.level[unit, i] else jump
-        shift = _first_shift(above, s.widths[k + 1], unit - s.unit_at[k], change)
-        for upper in range(k + 1, top):
-            shift = _next_shift(s, v, upper, shift)
-        output_costs(s, shift, gains[0])
-        for i in range(m):
-            gains[0, i] = s.cost[i] - gains[0, i]
-            if s.level[unit, i]:
-                gains[0, i] = -gains[0, i]
-        return gains
-    count = v.counts[k]
+    count = 1 if v is None else v.counts[k]
     costs = np.empty((count + 1, m))
-    for level in range(count + 1):
-        for i in range(m):
-            change[i] = v.sets[k, level] - v.sets[k, s.level[unit, i]]
-        shift = _first_shift(above, s.widths[k + 1], unit - s.unit_at[k], change)
-        for upper in range(k + 1, top):
-            shift = _next_shift(s, v, upper, shift)
-        output_costs(s, shift, costs[level])
+    # Without levels a unit's present cost is known, and its other one is found.
+    for first in range(0, m, BLOCK):
+        block = slice(first, min(m, first + BLOCK))
+        level, change = s.level[unit, block], np.empty(block.stop - first)
+        jump = s.pair[k, 1] - s.pair[k, 0]
+        for to in range(1 if v is None else count + 1):
+            for i in range(len(change)):
+                if v is None:
+                    change[i] = jump * (1 - 2 * np.int64(level[i]))
+                else:
+                    change[i] = v.sets[k, to] - v.sets[k, level[i]]
+            shift = _output_shift(s, v, k, unit, change, first, False)
+            output_costs(s, shift, first, costs[to, block])
     gains = np.empty((count, m))
-    for level in range(count):
+    if v is None:
         for i in range(m):
-            gains[level, i] = costs[level, i] - costs[level + 1, i]
+            gain = s.cost[i] - costs[0, i]
+            gains[0, i] = -gain if s.level[unit, i] else gain
+        return gains
+    for to in range(count):
+        for i in range(m):
+            gains[to, i] = costs[to, i] - costs[to + 1, i]
     return gains
 
 
@@ -237,31 +290,24 @@ def commit(s: Arrays, v: Levels | None, k: int, unit: int) -> float:
     m = s.sums.shape[1]
     top = len(s.widths) - 2
     _sum_unit(s, v, k, unit)
-    thresholds, change = s.thresholds[unit], np.empty(m)
-    changed = False
-    for i in range(m):
-        before, level = s.level[unit, i], _level(v, thresholds, s.sums[unit, i])
-        change[i] = 0.0
-        if level != before:
-            change[i] = _value(v, s.pair, k, level) - _value(v, s.pair, k, before)
-            changed = True
-        s.level[unit, i] = level
-    if k < top and changed:
-        above = s.weights[s.weight_at[k + 1] : s.weight_at[k + 2]]
-        shift = _first_shift(above, s.widths[k + 1], unit - s.unit_at[k], change)
-        for upper in range(k + 1, top + 1):
-            following = shift
-            if upper < top:
-                following = _next_shift(s, v, upper, shift)
-            for u in range(len(shift)):
-                r = s.unit_at[upper] + u
-                thresholds = s.thresholds[r]
-                for i in range(m):
-                    s.sums[r, i] += shift[u, i]
-                switch(v, thresholds, s.sums[r], s.level[r])
-            shift = following
-    if k == top or changed:
-        output_costs(s, np.zeros((s.widths[top + 1], m)), s.cost)
+    outputs = s.widths[top + 1]
+    for first in range(0, m, BLOCK):
+        block = slice(first, min(m, first + BLOCK))
+        level, sums, thresholds = s.level[unit, block], s.sums[unit, block], s.thresholds[unit]
+        change = np.empty(len(sums))
+        changed = _changes(v, s.pair, k, thresholds, sums, level, change)
+        if changed:
+            switch(v, thresholds, sums, level)
+        if k == top:
+            output_costs(s, np.zeros((outputs, len(sums))), first, s.cost[block])
+        elif changed:
+            shift = _output_shift(s, v, k, unit, change, first, True)
+            output_costs(s, shift, first, s.cost[block])
+            for o in range(outputs):
+                r = s.unit_at[top] + o
+                for i in range(len(sums)):
+                    s.sums[r, first + i] += shift[o, i]
+                switch(v, s.thresholds[r], s.sums[r, block], s.level[r, block])
     total = 0.0
     for i in range(m):
         total += s.cost[i]

@@ -20,7 +20,7 @@ _PROBES = 33
 
 # Narrower intervals could be lost to rounding when the sums are formed anew.
 _SMALLEST_WIDTH = 1e-9
-_TOLERANCE = 1e-9
+TOLERANCE = 1e-9
 # Number of breakpoints from which bins pay, and number of bins.
 _MANY = 3000
 _BINS = 1024
@@ -132,9 +132,7 @@ def widest_best(
             right, bounded = left + end, False
         width = right - left
         safe = width > _SMALLEST_WIDTH * (1.0 + abs(left)) or not bounded
-        if safe and (
-            value > best + _TOLERANCE or (value > best - _TOLERANCE and width > best_width)
-        ):
+        if safe and (value > best + TOLERANCE or (value > best - TOLERANCE and width > best_width)):
             best = value
             best_t = 0.5 * (left + right)
             best_width = width
@@ -207,14 +205,14 @@ def _thinned(
     value = base
     size = 0
     for b in range(_BINS + 1):
-        if count[b] > 0 and first[b] < last[b] and value + rise[b] > best + _TOLERANCE:
+        if count[b] > 0 and first[b] < last[b] and value + rise[b] > best + TOLERANCE:
             size += count[b]
         value += rise[b] + fall[b]
     kept, kept_jumps = np.empty(size + 2 * _BINS + 2), np.empty(size + 2 * _BINS + 2)
     size = 0
     value = base
     for b in range(_BINS + 1):
-        keeps = count[b] > 0 and first[b] < last[b] and value + rise[b] > best + _TOLERANCE
+        keeps = count[b] > 0 and first[b] < last[b] and value + rise[b] > best + TOLERANCE
         value += rise[b] + fall[b]
         if count[b] > 0 and not keeps:
             kept[size], kept_jumps[size] = first[b], fall[b]

@@ -40,23 +40,27 @@ def input_lines(s: Arrays, v: Levels | None, k: int, chosen: IntArray, first: in
 
 
 @part
-def unit_task(s: Arrays, v: Levels | None, k: int, unit: int) -> tuple[Lines, FloatArray]:
-    """Collect the inputs on which a unit of layer ``k`` matters, and what they gain."""
+def unit_task(
+    s: Arrays, v: Levels | None, k: int, unit: int
+) -> tuple[Lines, FloatArray, FloatArray]:
+    """Collect the inputs on which a unit of layer ``k`` matters, what they gain, and its sums."""
     every = unit_gains(s, v, k, unit)
     count, m = every.shape
     active = np.empty(m, dtype=np.int64)
     p = 0
     for i in range(m):
+        # Without a branch, which mixed inputs would mispredict.
+        matters = every[0, i] != 0.0
+        for level in range(1, count):
+            matters |= every[level, i] != 0.0
+        active[p] = i
+        p += matters
+    gains, sums = np.empty((count, p)), np.empty(p)
+    for q in range(p):
+        sums[q] = s.sums[unit, active[q]]
         for level in range(count):
-            if every[level, i] != 0.0:
-                active[p] = i
-                p += 1
-                break
-    gains = np.empty((count, p))
-    for level in range(count):
-        for q in range(p):
             gains[level, q] = every[level, active[q]]
-    return input_lines(s, v, k, active[:p], 0, s.widths[k]), gains
+    return input_lines(s, v, k, active[:p], 0, s.widths[k]), gains, sums
 
 
 @part

@@ -98,7 +98,7 @@ def anneal(
         if k == len(s.widths) - 2:
             total = _anneal_outputs(s, v, limits, temperature, rng)
             continue
-        H, gains = unit_task(s, v, k, unit)
+        H, gains, _ = unit_task(s, v, k, unit)
         if gains.shape[1] == 0:
             continue
         n, count = s.widths[k], len(gains)
@@ -182,7 +182,7 @@ def _anneal_outputs(
                 continue
             fill(shift[o], 0.0)
             add_line(shift[o], jump, input_lines(s, v, top, every, j, 1), 0)
-        output_costs(s, shift, trial)
+        output_costs(s, shift, 0, trial)
         cost = total_of(trial)
         if accepts(cost - total, temperature, rng):
             total = cost
@@ -215,7 +215,7 @@ def try_zero(
         unit = s.unit_at[k] + (at - s.weight_at[k]) // n
         old_weight = s.weights[at]
         s.weights[at] = 0.0
-        H, gains = unit_task(s, v, k, unit)
+        H, gains, _ = unit_task(s, v, k, unit)
         thresholds = s.thresholds[unit, : len(gains)]
         old, found = np.empty(len(gains)), np.empty(len(gains))
         put(v, old, thresholds)

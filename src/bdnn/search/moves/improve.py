@@ -14,7 +14,13 @@ import numpy as np
 from bdnn.compiled import part
 from bdnn.network.activation import FloatArray
 from bdnn.search.kernels.arrays import PER_UNIT, IntArray, Levels, Lines
-from bdnn.search.kernels.counting import Counts, counted_threshold, counts_for, tally, widen
+from bdnn.search.kernels.counting import (
+    counted_merits,
+    counted_threshold,
+    counts_for,
+    move_sums,
+    tally,
+)
 from bdnn.search.kernels.line import level_merit, line_search, value_search
 from bdnn.search.kernels.lines import add_line, combine, line_of
 from bdnn.search.moves.unit import (
@@ -166,14 +172,9 @@ def _merit_after(
     shifted: FloatArray,  # to be written over
     gains: FloatArray,
     thresholds: FloatArray,
-    counts: Counts,  # of input ``j``, if any
-    total: float,  # of the gains
     found: FloatArray,
 ) -> float:
     """Write the best thresholds after a change of a weight; return their merit."""
-    if counts.end > 0:
-        found[0], merit, _width = counted_threshold(counts, H, change, total)
-        return merit
     assign(shifted, sums)
     add_line(shifted, change, H, j)
     return best_thresholds(v, k, kind, shifted, gains, thresholds, found)
@@ -187,6 +188,7 @@ def improve_values(
     H: Lines,
     w: FloatArray,
     thresholds: FloatArray,
+    sums: FloatArray,  # at the inputs, to be written over
     gains: FloatArray,
     low: FloatArray,
     high: FloatArray,
@@ -203,24 +205,22 @@ def improve_values(
     Ties are broken at random, which is how the search walks along plateaus.
     """
     n, is_limited = len(w), room < len(w)
-    sums = combine(H, w, 0.0)
     shifted = np.empty(len(sums))
     buffer = np.empty((3, len(gains)))
     found, chosen, kept = buffer[0], buffer[1], buffer[2]
     merit = level_merit(sums, thresholds, gains)
     joint = kind == PER_UNIT and len(values) <= _JOINT_VALUES
-    merits = np.empty(len(values))
+    merits, found_at = np.empty(len(values)), np.empty(len(values))
     # Best thresholds of the present weights and their merit: what keeping a weight comes to.
     put(v, kept, thresholds)
     kept_merit = merit
     counts = counts_for(v, H, sums, w, low, high, values if joint else values[:0])
     total = total_of(gains[0])
-    if joint:
-        if counts.end > 0:
-            tally(counts, H, 0, sums, gains[0])
-        kept_merit = _merit_after(
-            v, k, kind, H, 0, 0.0, sums, shifted, gains, thresholds, counts, total, kept
-        )
+    if counts.end > 0:
+        tally(counts, H, 0, gains[0])
+        kept[0], kept_merit, _width = counted_threshold(counts, H, 0.0, total)
+    elif joint:
+        kept_merit = best_thresholds(v, k, kind, sums, gains, thresholds, kept)
     used = nonzeros(w, 0, n)
     for _ in range(passes):
         before = merit
@@ -241,13 +241,14 @@ def improve_values(
             if low[j] == high[j] or low[other] == high[other] or (is_limited and rest > room):
                 continue
             jump = aside - w[other]
-            add_line(sums, jump, H, other)
-            widen(counts, jump, H)
+            move_sums(counts, sums, jump, H, other)
             if not joint:
                 line = line_of(H, j)
                 merits = _merits_of_values(v, sums, line, gains, thresholds, w[j], values)
             elif counts.end > 0:
-                tally(counts, H, j, sums, gains[0])
+                counted_merits(
+                    counts, H, j, gains[0], total, w[j], values, jump != 0.0, merits, found_at
+                )
             best, best_value, ties = -np.inf, w[j], 0.0
             put(v, chosen, thresholds)
             for place in range(len(values)):
@@ -259,22 +260,12 @@ def improve_values(
                 elif jump == 0.0 and value == w[j]:
                     reached = kept_merit
                     put(v, found, kept)
+                elif counts.end > 0:
+                    reached, found[0] = merits[place], found_at[place]
                 else:
                     change = value - w[j]
                     reached = _merit_after(
-                        v,
-                        k,
-                        kind,
-                        H,
-                        j,
-                        change,
-                        sums,
-                        shifted,
-                        gains,
-                        thresholds,
-                        counts,
-                        total,
-                        found,
+                        v, k, kind, H, j, change, sums, shifted, gains, thresholds, found
                     )
                 if reached > best + _TOLERANCE:
                     best, ties = reached, 0.0
@@ -286,16 +277,14 @@ def improve_values(
                             put(v, chosen, found)
             if best >= merit - _TOLERANCE:
                 w[other] = aside
-                add_line(sums, best_value - w[j], H, j)
-                widen(counts, best_value - w[j], H)
+                move_sums(counts, sums, best_value - w[j], H, j)
                 w[j] = best_value
                 used = rest + (1 if best_value != 0.0 else 0)
                 put(v, thresholds, chosen)
                 put(v, kept, chosen)
                 merit = kept_merit = best
             else:
-                add_line(sums, -jump, H, other)
-                widen(counts, -jump, H)
+                move_sums(counts, sums, -jump, H, other)
         if kind == PER_UNIT and not joint:
             reached = best_thresholds(v, k, kind, sums, gains, thresholds, found)
             if reached >= merit - _TOLERANCE:

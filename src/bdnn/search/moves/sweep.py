@@ -85,7 +85,7 @@ def improve_units(
         if is_output and (s.goal[1] != 0.0 or s.goal[2] != 0.0):
             # Error and margin join the outputs, so none of them is a half-space problem alone.
             continue
-        H, gains = unit_task(s, v, k, unit)
+        H, gains, sums = unit_task(s, v, k, unit)
         if gains.shape[1] == 0:
             total = redraw(s, v, limits, k, unit, rng)
             continue
@@ -104,7 +104,21 @@ def improve_units(
             values = s.values[len(s.values) - 3 :]
         if len(values) > 0:
             improve_values(
-                v, k, kind, H, w, thresholds, gains, low, high, room, values, rng, passes, extra
+                v,
+                k,
+                kind,
+                H,
+                w,
+                thresholds,
+                sums,
+                gains,
+                low,
+                high,
+                room,
+                values,
+                rng,
+                passes,
+                extra,
             )
         if is_real:
             improve_lines(
