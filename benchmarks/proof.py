@@ -67,6 +67,7 @@ def fit(instance: Instance, method: object, solver: str, limit: float) -> tuple[
         hidden=(instance.hidden,),
         weights=instance.weights,
         thresholds=instance.thresholds,
+        objective="loss",
         method=method,
         solver=solver,
         limits=bdnn.Limits(seconds=limit),

@@ -53,6 +53,11 @@ def unicode_headers(rows: Rows) -> Rows:
     return [[*names, "診断"], *([*row[:-1], labels[row[-1]]] for row in rows[1:])]
 
 
+def decimal_commas(rows: Rows) -> Rows:
+    """Numbers as many countries write them."""
+    return [rows[0], *([cell.replace(".", ",") for cell in row] for row in rows[1:])]
+
+
 def timestamps(rows: Rows) -> Rows:
     """When a row was written, at random distances, as the first column."""
     rng = np.random.default_rng(1)
@@ -104,7 +109,7 @@ VARIANTS: dict[str, Variant] = {
     "german": ("german", same, ",", "utf-8", "\n"),
     "horse-colic": ("horse-colic", same, ",", "utf-8", "\n"),
     "ionosphere": ("ionosphere", same, ",", "utf-8", "\n"),
-    "semicolon": ("wine", same, ";", "utf-8", "\n"),
+    "semicolon": ("wine", decimal_commas, ";", "utf-8", "\n"),
     "tab": ("segment", same, "\t", "utf-8", "\n"),
     "bom-crlf": ("heart", same, ",", "utf-8-sig", "\r\n"),
     "unicode": ("pima", unicode_headers, ",", "utf-8", "\n"),

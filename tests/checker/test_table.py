@@ -25,6 +25,8 @@ TABLES = {
     "texts": "color,size,kind\nred,1,no\nblue,2,yes\nred,3,no\n",
     "missing": "a,b,kind\n1,,no\n3,4,yes\nNA,6,no\n2,?,yes\n",
     "numbers as labels": "a,b,label\n1,2,0\n3,4,1\n5,6,1\n",
+    "decimal commas": "a;b;kind\n1,5;-2;no\n,25;4,125;yes\n2;1,5 ;no\n",
+    "texts like numbers": "a;b;kind\n1,5;2;no\nx;3;yes\n1,5;4;yes\n",
     "blank lines and a byte order mark": "\ufeffa,b,kind\r\n\r\n1,2,no\r\n3,4,yes\r\n",
 }
 

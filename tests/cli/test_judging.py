@@ -101,3 +101,44 @@ def test_a_column_that_the_network_does_not_look_at_is_no_leak(tmp_path, drawn):
     drawn = {"row": np.arange(len(drawn["a"])), **drawn}
     told = run_json("train", table(tmp_path, drawn), *FAST, "--forbid", "row")
     assert not [text for text in told["assessment"]["warnings"] if "'row'" in text]
+
+
+def test_a_class_that_is_never_said_has_no_precision(tmp_path, drawn):
+    drawn["kind"] = np.where(np.arange(120) % 10 == 0, "rare", "usual")
+    drawn["a"][:] = drawn["b"][:] = 1  # which tells nothing
+    done = run("train", table(tmp_path, drawn), *FAST, "--out", tmp_path / "model.json")
+    assert done.returncode == 0, done.stderr
+    (rare,) = (line for line in done.stdout.splitlines() if line.split()[:2] == ["rare", "never"])
+    assert rare.split()[1:3] == ["never", "said"]
+    assert "warning: no better than always saying 'usual'" in done.stdout
+    assert "bdnn export" not in done.stdout  # nobody needs that in C
+
+
+def test_a_file_from_another_country(tmp_path, drawn):
+    lines = zip(*drawn.values(), strict=True)
+    text = "".join(f"{a};;{b};{kind}\r\n".replace(".", ",") for a, b, kind in lines)
+    data, out = write(tmp_path / "t.csv", f"a;leer;b;kind\r\n{text}"), tmp_path / "model.json"
+    done = run("train", data, *FAST, "--out", out)
+    assert done.returncode == 0, done.stderr
+    assert "with a decimal comma" in done.stderr
+    assert "left out the column 'leer'" in done.stderr
+    assert load(out).model_.feature_names == ("a", "b")
+    assert run("check", out, data).returncode == 0
+    plain = write(
+        tmp_path / "plain.csv", f"a;b;kind\r\n{text}".replace(",", ".").replace(";;", ";")
+    )
+    told, plainly = (run_json("evaluate", out, path) for path in (data, plain))
+    assert told["others"] == plainly["others"]
+    assert told["others"]["rows"] == 24
+
+
+def test_expected_accuracy_says_where_classes_are_weighted(tmp_path, drawn):
+    told = []
+    for more in ([], ["--class-weight", "balanced"]):
+        out = tmp_path / "model.json"
+        fast = ("--seconds", 2, "--no-baselines", "--out", out)
+        done = run("train", table(tmp_path, drawn), *fast, *more)
+        assert done.returncode == 0, done.stderr
+        both = done.stdout, run("info", out).stdout
+        told.append(["on new rows, weighted by class, by cross" in text for text in both])
+    assert told == [[False, False], [True, True]]

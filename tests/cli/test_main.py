@@ -75,3 +75,37 @@ main()
     )
     assert done.returncode == 0
     assert done.stdout.startswith("bdnn ")
+
+
+def test_a_signal_at_the_very_end_changes_nothing():
+    code = """
+import atexit, os, signal, sys
+from bdnn.cli import main
+atexit.register(os.kill, os.getpid(), signal.SIGTERM)
+atexit.register(os.kill, os.getpid(), signal.SIGINT)
+sys.argv = ["bdnn", "--version"]
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("bdnn ")
+
+
+def test_an_interrupt_within_exec_has_its_exit_code(tmp_path):
+    code = """
+import bdnn.cli
+bdnn.cli.app = lambda *_, **__: exec("raise KeyboardInterrupt")
+bdnn.cli.main()
+"""
+    (tmp_path / "interrupted.py").write_text(code)
+    done = subprocess.run(
+        [sys.executable, "-m", "interrupted"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    assert (done.returncode, done.stderr) == (130, "error: interrupted, nothing was written.\n")

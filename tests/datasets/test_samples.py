@@ -58,6 +58,13 @@ def test_columns_to_drop():
     assert Samples.from_dataset(data, Inputs(drop=[0])).X.tolist() == data.X[:, 1:].tolist()
 
 
+def test_columns_without_values_are_left_out():
+    samples = Samples.from_table(table("a,b,c,y\n1,,,no\n2,NA,?,yes\n"))
+    assert samples.encoder.names == ("a",)
+    assert samples.X.tolist() == [[1], [2]]
+    assert samples.notes == ("left out the columns 'b', 'c' without any value",)
+
+
 def test_built_in():
     data = datasets.load("iris")
     samples = Samples.from_dataset(data)

@@ -31,6 +31,22 @@ def test_numbers_with_header(read):
     assert not table.is_text.any()
 
 
+@pytest.mark.parametrize("separator", [";", "\t"])
+def test_decimal_commas_where_commas_do_not_separate(read, separator):
+    lines = [["größe", "b", "y"], ["1,5", "2", "no"], ["-3,25", " ,5 ", "1,2,3"]]
+    table = read("\n".join(separator.join(line) for line in lines))
+    assert table.names == ("größe", "b", "y")
+    assert table.numbers[:, :2].tolist() == [[1.5, 2], [-3.25, 0.5]]
+    assert table.texts(2).tolist() == ["no", "1,2,3"]  # no number
+    assert table.notes == ("numbers are read with a decimal comma: 1,5 is 1.5",)
+
+
+def test_no_decimal_commas_where_commas_separate(read):
+    table = read('a,b\n"1,5",x\n"2,5",y\n')
+    assert table.texts(0).tolist() == ["1,5", "2,5"]
+    assert table.notes == ()
+
+
 @pytest.mark.parametrize(
     "content",
     [

@@ -182,7 +182,10 @@ def test_stray_text_in_the_first_row():
 
 def test_decimal_comma():
     with pytest.raises(DataError, match="decimal comma such as '1,5': write them with a point"):
-        learn("1,5;2;0\n2,25;3;1\n3;4;0\n")
+        learn('"1,5",2,0\n"2,25",3,1\n3,4,0\n')
+    codes, notes = read_codes(learn("1,5;2;0\n2,25;3;1\n3;4;0\n"), table("-0,5;2\n,25;3\n7;4\n"))
+    assert codes.tolist() == [[-0.5, 2], [0.25, 3], [7, 4]]
+    assert notes == ["numbers are read with a decimal comma: -0,5 is -0.5"]
 
 
 def test_dates_are_no_inputs():

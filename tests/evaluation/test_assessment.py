@@ -73,6 +73,8 @@ def test_noise_is_overfitted_and_no_better_than_the_majority():
     found, parts = judged(X, y, np.arange(40), np.arange(40, 120), hidden=(8,))
     kinds = [doubt.kind for doubt in find_doubts(found, [], X, parts)]
     assert kinds == ["overfitting", "majority"]
+    weighted = find_doubts(found, [], X, parts, is_weighted=True)
+    assert [doubt.kind for doubt in weighted] == ["overfitting"]
 
 
 def test_equal_rows_on_both_sides():

@@ -47,6 +47,7 @@ def suggested(known=None, found=GOOD, doubts=(), hidden=(8,), settings=None, sav
         ({"known": result(), "doubts": ["overfitting"]}, "let held-out rows choose"),
         ({"found": POOR, "doubts": ["imbalance"]}, "let every class count the same"),
         ({"found": BEATEN}, "forest is better: give more time"),
+        ({"doubts": ["majority"]}, "no model here tells much: other columns"),
         ({"found": BEATEN, "settings": {"max_bytes": 9}}, "forest is better: give more --max"),
         ({"found": BEATEN, "known": result(bound=2)}, "forest is better: try --inputs both"),
     ],
@@ -55,6 +56,10 @@ def test_the_first_suggestion_fits_what_happened(case, first):
     told = suggested(**case)
     assert told[0].startswith(first)
     assert len(told) <= 2
+
+
+def test_a_network_that_tells_nothing_is_not_put_into_c():
+    assert "bdnn export" not in " ".join(suggested(doubts=["majority"]))
 
 
 def test_a_narrower_network_can_be_proven():

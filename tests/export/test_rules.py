@@ -10,6 +10,7 @@ import pytest
 from bdnn.encoding import Bit, Column, Encoder, Number
 from bdnn.errors import ModelError
 from bdnn.export.rules import is_small, make_rules, to_rules
+from bdnn.export.simplified import simplify
 from bdnn.model import Model
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
@@ -164,6 +165,44 @@ def test_rules_of_a_tiny_network():
     assert text[2:] == [f"class yes if 2 h1 + [age < {cut}] >= 2", "otherwise class no"]
     table = to_rules(model, "table").splitlines()[2:]
     assert [line.split()[-1] for line in table] == ["class", "yes", "no"]
+
+
+def tree():
+    """Leaves: age < 10; 10 <= age and a cook; 10 <= age and no cook."""
+    shape = Architecture.create(2, 2, hidden=(3,), weights="int:3")
+    weights = np.array([[-1.0, 0.0], [1.0, 1.0], [1.0, -1.0]]), np.array([[0.0] * 3, [2, -3, 1]])
+    network = Network(shape, weights, (np.array([0.0, 2.0, 1.0]), np.array([0.5, 0.5])))
+    return Model(Encoder(COLUMNS, (), (BITS[0], BITS[6])), network, ("no", "yes"))
+
+
+def random_bits(seed):
+    rng = np.random.default_rng(seed)
+    shape = Architecture.create(len(BITS), 2, hidden=(4,), weights="ternary")
+    weights = rng.integers(-1, 2, (4, len(BITS))) * 1.0, rng.integers(-1, 2, (2, 4)) * 1.0
+    network = Network(shape, weights, (rng.integers(-1, 3, 4) * 1.0, rng.integers(-1, 2, 2) * 1.0))
+    return Model(Encoder(COLUMNS, (), BITS), network, ("no", "yes"))
+
+
+def test_every_row_fits_one_line_of_a_table_and_every_line_a_row():
+    cells = [(5, 10, 25, 31, np.nan), (-2, 0, 3, np.nan), (0, 1, np.nan), (-1, 0, 1, np.nan)]
+    codes = np.stack(np.meshgrid(*map(np.array, cells)), axis=-1).reshape(-1, 4)
+    counts = []
+    for model in (tree(), *map(random_bits, range(30))):
+        table, simple = make_rules(model).table, simplify(model)
+        if table is None:  # no unit is left
+            continue
+        hidden = simple.network.activations(simple.inputs(codes))[-2]
+        fits = np.ones((len(codes), len(table) - 1), dtype=bool)
+        for k, (*line, _) in enumerate(table[1:]):
+            for cell, on in zip(line, hidden.T, strict=True):
+                fits[:, k] &= (cell == "-") | ((cell == "yes") == on)
+        assert (fits.sum(axis=1) == 1).all()
+        assert fits.any(axis=0).all()
+        answers = np.array([line[-1] for line in table[1:]])[fits.argmax(axis=1)]
+        assert answers.tolist() == model.predict(codes).tolist()
+        counts.append(fits.shape[1])
+    assert counts[0] == 2  # "no" in one leaf, "yes" in two
+    assert len(counts) > 20
 
 
 def test_html_is_escaped():

@@ -18,7 +18,7 @@ def make_lesson(
     labels = np.digitize(score, np.quantile(score, np.arange(1, n_classes) / n_classes))
     is_noisy = rng.random(n_rows) < noise
     labels[is_noisy] = rng.integers(n_classes, size=is_noisy.sum())
-    table = Table(numbers.astype(np.float32), bits.astype(np.float32))
+    table = Table(numbers.astype(np.float32), bits.astype(np.uint8))
     return Lesson(table, labels.astype(np.intp), np.ones(n_rows, np.float32), n_classes)
 
 

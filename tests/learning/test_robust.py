@@ -41,8 +41,7 @@ def guarded_lesson(
         weights=WeightSet.parse("ternary"),
         reach=lambda known: balls.reach(rows, known),
     )
-    values = encoder.transform(X).astype(np.float32)
-    table = Table(values[:, : encoder.n_numbers], values[:, encoder.n_numbers :])
+    table = Table.of(encoder, X)
     around = {
         wider: Around.of(balls.regions(rows, encoder, wider), encoder) for wider in (1.0, 1.15)
     }
@@ -142,7 +141,7 @@ def test_votes_of_a_text_that_stands_in_for_gaps_stay(seed: int) -> None:
     place, nothing = np.arange(40)[:, None] % 4, np.zeros((40, 0), np.float32)
     labels = np.array([1, 0, 1, 1])[place[:, 0]]
     few = FewBins(csr_array(bits), place, place, np.zeros(3, dtype=np.intp))
-    lesson = Lesson(Table(nothing, nothing), labels, np.ones(40, np.float32), 2)
+    lesson = Lesson(Table(nothing, nothing.astype(np.uint8)), labels, np.ones(40, np.float32), 2)
     start = np.array([[0.0, 0, 0, 0], [0, -3, 12, -12]])
     values = improved(start, few, lesson, np.random.default_rng(seed), Slot())
     assert values[1, 1] == -3

@@ -104,8 +104,7 @@ def test_flash_is_that_of_the_export() -> None:
     size = FlashSize(encoder, data)
     for reads in ("numbers", "bits", "mix"):
         n_inputs = encoder.n_bits if reads == "bits" else encoder.n_numbers
-        values = encoder.transform(codes).astype(np.float32)
-        table = Table(values[:, : encoder.n_numbers], values[:, encoder.n_numbers :])
+        table = Table.of(encoder, codes)
         lesson = Lesson(table, rng.integers(0, 2, 90), np.ones(90, np.float32), 2)
         hidden = (4, 3) if reads == "mix" else (4,)
         stack = Gradients(reads, hidden, updates=5).fit(lesson, seed=0, slot=Slot())

@@ -117,10 +117,29 @@ def test_a_scorecard_tells_points_and_risks(tmp_path):
     names = [name.replace(">", "&gt;") for name in row.encoder.input_names]
     inputs = row.inputs(data.X[300:340])
     worth = np.array([int(points.get(name, 0)) for name in names])
+    assert np.gcd.reduce(worth) == 1
     for total, share in zip(
         (inputs @ worth).astype(int), row.probabilities(data.X[300:340]), strict=True
     ):
         assert float(risks[str(total)]) == pytest.approx(100 * share[1], abs=0.051)
+
+
+def test_columns_are_those_that_the_network_looks_at(tmp_path):
+    X = np.random.default_rng(0).integers(0, 3, (40, 3)).astype(float)
+    model = bdnn.BDNNClassifier(
+        hidden=(), inputs="cuts", constraints=[Sparsity(features=1)], limits=bdnn.Limits(seconds=20)
+    )
+    model.fit(X, X[:, 1] >= 1, feature_names=["a", "b", "c"])
+    model.report(tmp_path / "m.html", X, X[:, 1] >= 1)
+    text = (tmp_path / "m.html").read_text(encoding="utf-8")
+    columns, moving = (
+        re.search(rf'<section id="{name}">.*?</section>', text, re.DOTALL)[0]
+        for name in ("columns", "importances")
+    )
+    assert re.findall('class="side"[^>]*>([^<]+)<', columns) == ["b"]
+    assert "Not used: a, c" in columns
+    assert re.findall('class="side"[^>]*>([^<]+)<', moving) == ["b"]
+    assert "Of 2 columns no value changes an answer" in moving
 
 
 def test_a_regressor_has_a_page(tmp_path):

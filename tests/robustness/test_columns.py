@@ -92,6 +92,19 @@ def test_certified_radii_end_at_cuts():
     np.testing.assert_allclose(radii, [1.0], atol=1e-6)
 
 
+def test_most_rows_at_a_cut():
+    """The middle radius is none then, and says nothing."""
+    encoder = Encoder((Column("a", fill=0.0),), (), (Bit(0, "ge", 2.0),))
+    shape = Architecture.create(1, 2, hidden=(), weights="ternary")
+    network = Network(shape, (np.array([[-1.0], [1.0]]),), (np.array([[-0.5], [0.5]]),))
+    around = PerturbationSet.create(
+        Model(encoder, network, (0, 1)), np.array([[2.0], [2.0], [2.25]]), units="raw"
+    )
+    assert certify(around).sentence.startswith("1 of 3 rows keep their class whatever moves by up")
+    some = around.rows(np.array([0, 1]))
+    assert certify(some).sentence == "No row is certified to keep its class when values move."
+
+
 @pytest.mark.parametrize("method", ["random_sign", "greedy", "boundary"])
 def test_attacks_change_numbers_only(method):
     rng = np.random.default_rng(1)

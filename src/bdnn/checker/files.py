@@ -14,6 +14,7 @@ import io
 import json
 import math
 import os
+import re
 import stat
 import sys
 from collections.abc import Iterator
@@ -21,10 +22,12 @@ from typing import Any, BinaryIO, TextIO
 
 from bdnn import limits
 
-# Integers of so few digits are finite doubles.
 # Lines of a file that are taken for comments.
 _MOST_COMMENTS = 100
+# Integers of so few digits are finite doubles.
 _SHORT = 300
+# A number with a decimal comma, blanks around it or not.
+_DECIMAL_COMMA = re.compile(r"(\s*[+-]?\d*),(\d+\s*)", re.ASCII)
 _GZIP = b"\x1f\x8b"
 # What a character stands for takes at most so many bytes once it is parsed: a number with its place
 # in a list, an empty list, an object of one key, half a text, a key with its place.
@@ -101,15 +104,17 @@ def read_rows(stream: TextIO, delimiter: str) -> Iterator[tuple[int, list[str]]]
     """Yield the number of lines read so far and the cells of every row that is not blank.
 
     First lines that begin with ``#`` are comments, unless they have as many cells as the row after
-    them: names of columns and colours begin so too. A ``csv.Error`` ends it where a row or a cell
-    is too long, before memory is filled with it.
+    them: names of columns and colours begin so too. Where commas do not separate, a number may have
+    a decimal comma and gets its point. A ``csv.Error`` ends it where a row or a cell is too long,
+    before memory is filled with it.
     """
-    length = 0
+    length, has_commas = 0, False
 
     def lines() -> Iterator[str]:
-        nonlocal length
+        nonlocal length, has_commas
         while line := stream.readline(limits.ROW_CHARACTERS + 1):
             length += len(line)
+            has_commas = has_commas or (delimiter != "," and "," in line)
             if length > limits.ROW_CHARACTERS:
                 raise csv.Error(f"a row of more than {limits.ROW_CHARACTERS} characters")
             yield line
@@ -117,7 +122,9 @@ def read_rows(stream: TextIO, delimiter: str) -> Iterator[tuple[int, list[str]]]
     reader = csv.reader(lines(), delimiter=delimiter)
     comments: list[tuple[int, list[str]]] | None = []
     for row in reader:
-        length = 0
+        if has_commas:
+            row = list(map(with_point, row))
+        length, has_commas = 0, False
         if len(row) > 1 or (row and row[0].strip()):
             is_comment = row[0].lstrip().startswith("#")
             if comments is not None and is_comment and len(comments) < _MOST_COMMENTS:
@@ -127,6 +134,12 @@ def read_rows(stream: TextIO, delimiter: str) -> Iterator[tuple[int, list[str]]]
             comments = None
             yield reader.line_num, row
     yield from comments or ()
+
+
+def with_point(cell: str) -> str:
+    """A number with its decimal comma as a point; any other text as it is."""
+    found = _DECIMAL_COMMA.fullmatch(cell)
+    return f"{found[1]}.{found[2]}" if found else cell
 
 
 def parse_json(data: bytes) -> Any:

@@ -27,7 +27,7 @@ from bdnn.cli.commands.reproduce import bench, reproduce
 from bdnn.cli.commands.robustness import attack, certify
 from bdnn.cli.commands.train import train
 from bdnn.cli.output import error
-from bdnn.cli.requests import as_ctrl_c
+from bdnn.cli.requests import as_ctrl_c, ignore
 from bdnn.errors import BDNNError
 
 __all__ = ["app", "main"]
@@ -103,9 +103,12 @@ def main(
     """Run the command line and exit."""
     with as_ctrl_c():
         code = _run(None if arguments is None else list(arguments))
-    if arguments is None and threading.active_count() > 1:
+        if arguments is None:
+            ignore()
+    if arguments is None and (threading.active_count() > 1 or code == _INTERRUPTED):
         # A compiler or solver that was left behind may take long to end, and crashes an interpreter
-        # that ends without waiting. All files are written by now.
+        # that ends without waiting. One that was interrupted within `exec`, as imports call it,
+        # ends itself by a signal whatever its exit code is. All files are written by now.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)

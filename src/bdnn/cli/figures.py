@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from bdnn.cli.output import number, percent, print_pairs, print_table
+from bdnn.cli.output import decimals, number, percent, print_pairs, print_table
 
 
 def spread(value: float | None, error: float | None, write: Any = percent) -> str:
@@ -34,10 +34,10 @@ def print_assessment(found: Mapping[str, Any]) -> None:
 def print_figures(figures: Mapping[str, Any]) -> None:
     """Print figures of classes or of numbers."""
     if "confusion" not in figures:
-        pairs = [("R2", spread(figures["r2"], figures.get("error"), number))]
+        pairs = [("R2", spread(figures["r2"], figures.get("error"), decimals))]
         print_pairs([*pairs, *((key.upper(), number(figures[key])) for key in ("rmse", "mae"))])
         return
-    auc = None if figures["auc"] is None else spread(figures["auc"], figures["auc_error"], number)
+    auc = None if figures["auc"] is None else spread(figures["auc"], figures["auc_error"], decimals)
     log_loss = None if figures["log_loss"] is None else number(figures["log_loss"])
     print_pairs(
         [
@@ -47,16 +47,19 @@ def print_figures(figures: Mapping[str, Any]) -> None:
         ]
     )
     classes = figures["classes"]
+    # Of a class that is never said there is no precision.
+    said = [sum(counts) for counts in zip(*figures["confusion"], strict=True)]
     print_table(
         ["class", "precision", "recall", "F1", "rows"],
         [
             [
                 str(entry["label"]),
-                *(spread(entry[key], entry[f"{key}_error"]) for key in ("precision", "recall")),
+                spread(entry["precision"], entry["precision_error"]) if n_said else "never said",
+                spread(entry["recall"], entry["recall_error"]),
                 percent(entry["f1"]),
                 str(entry["rows"]),
             ]
-            for entry in classes
+            for entry, n_said in zip(classes, said, strict=True)
         ],
     )
     names = [str(entry["label"]) for entry in classes]
@@ -89,8 +92,8 @@ def print_rivals(found: Mapping[str, Any]) -> None:
         [
             [
                 name,
-                spread(score, error, number if is_number else percent),
-                *([] if is_number else ["" if auc is None else spread(auc, auc_error, number)]),
+                spread(score, error, decimals if is_number else percent),
+                *([] if is_number else ["" if auc is None else spread(auc, auc_error, decimals)]),
             ]
             for name, score, error, auc, auc_error in lines
         ],

@@ -140,7 +140,8 @@ class Task:
             leaks = find_leaks(samples.X, samples.encoder.columns, labels)
             used = model.model_.used_columns
             leaks = [leak for leak in leaks if leak.column in used]
-            doubts = find_doubts(found, leaks, samples.X, parts)
+            is_weighted = self.parameters.get("class_weight") is not None
+            doubts = find_doubts(found, leaks, samples.X, parts, is_weighted=is_weighted)
         next_steps = suggest(
             model.result_,
             found,
@@ -290,6 +291,7 @@ def _summarise(model: Estimator, samples: Samples, rows: Parts) -> dict[str, Any
         f"train_{measure}": measured(chosen),
         f"test_{measure}": measured(kept),
         "held_out": result.held_out and result.held_out.to_dict(),
+        "class_weight": getattr(model, "class_weight", None),
         "size_bits": int(model.network_.size_bits),
         "message": result.message,
     }

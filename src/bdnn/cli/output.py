@@ -89,6 +89,11 @@ def number(value: float | None, digits: int = 4) -> str:
     return "unknown" if value is None or not math.isfinite(value) else f"{value:.{digits}g}"
 
 
+def decimals(value: float | None) -> str:
+    """Write a number of the size of 1, such as an area or R2, so that its spread fits below it."""
+    return "unknown" if value is None or not math.isfinite(value) else f"{value:.4f}"
+
+
 def percent(share: float | None) -> str:
     """Write a share as per cent."""
     if share is None or not math.isfinite(share):
@@ -179,12 +184,14 @@ def as_csv(names: Sequence[str], rows: Iterable[Iterable[Any]]) -> str:
     return text.getvalue()
 
 
-def expectation(known: Mapping[str, Any] | None) -> list[tuple[str, str]]:
+def expectation(known: Mapping[str, Any] | None, class_weight: object) -> list[tuple[str, str]]:
     """What cross-validation says of rows that networks had not seen, if it was asked."""
     if known is None:
         return []
     told = f"{percent(known['accuracy'])} +- {percent(known['error'])}"
     rows = "new rows in their whole balls" if known.get("is_worst_case") else "new rows"
+    if class_weight is not None:  # a share of their weights then
+        rows += ", weighted by class"
     return [
         ("expected accuracy", f"{told} on {rows}, by cross-validation"),
         ("chosen", known["chosen"]),

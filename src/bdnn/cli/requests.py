@@ -39,6 +39,15 @@ def undisturbed() -> Iterator[None]:
         yield
 
 
+def ignore() -> None:
+    """Ignore Ctrl-C and requests to end from now on: the interpreter ends, and may not be hurried.
+
+    On its way out it lets signals kill the process, which would look like work that was lost.
+    """
+    for number in [signal.SIGINT, *_REQUESTS]:
+        signal.signal(number, signal.SIG_IGN)
+
+
 @contextmanager
 def _handled(numbers: Iterable[int], handler: Callable[..., Any] | int) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,8 +76,9 @@ class Samples:
         else:
             y = read_labels(table, place)
             check_classes(y, table.source)
-        columns, codes = learn_columns(table, inputs or Inputs(), target=place)
-        notes = (*_note_texts(columns), *_note_gaps(columns, codes))
+        inputs, empty = _without_empty(table, inputs or Inputs())
+        columns, codes = learn_columns(table, inputs, target=place)
+        notes = (*table.notes, *empty, *_note_texts(columns), *_note_gaps(columns, codes))
         encoder = Encoder(columns, header=table.header)
         return cls(codes, y, encoder, table.names[place], place, notes)
 
@@ -88,6 +89,17 @@ class Samples:
         columns, codes = learn_columns(table, inputs or Inputs())
         encoder = Encoder(columns, header=True)
         return cls(codes, dataset.y, encoder, dataset.target_name, table.n_columns)
+
+
+def _without_empty(table: Table, inputs: Inputs) -> tuple[Inputs, list[str]]:
+    """Leave out columns without any value, and tell of them."""
+    places = np.flatnonzero((np.isnan(table.numbers) & ~table.is_text).all(axis=0)).tolist()
+    if not places:
+        return inputs, []
+    names = list_names([table.names[j] for j in places])
+    column = "columns" if len(places) > 1 else "column"
+    note = f"left out the {column} {names} without any value"
+    return replace(inputs, drop=(*inputs.drop, *places)), [note]
 
 
 def _note_texts(columns: Sequence[Column]) -> list[str]:

@@ -7,6 +7,7 @@ import gzip
 import io
 import math
 import os
+import re
 import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,6 +29,8 @@ _BLOCK_ROWS = 16384
 # cut all rows alike, and ';' is right.
 _DELIMITERS = "\t;,"
 _SAMPLE_ROWS = 200
+# A cell between other separators.
+_DECIMAL_COMMA = re.compile(rb'(?:^|[;\t\r\n"])\s*([+-]?\d*,\d+)\s*(?=[;\t\r\n"]|$)')
 
 CellKind = Literal["number", "missing", "text"]
 
@@ -37,7 +40,8 @@ def read_table(path: str | os.PathLike[str], *, header: bool | None = None) -> T
 
     Separator (``,``, ``;`` or tab) and header are found out; fields may be quoted; a byte order
     mark, any line ends and comments (lines that begin with # before the first row) are fine. Cells
-    that are empty or say NA, NaN or ? are missing.
+    that are empty or say NA, NaN or ? are missing. Between ``;`` or tabs, numbers may have a
+    decimal comma.
 
     Parameters
     ----------
@@ -99,7 +103,17 @@ def _parse(data: bytes, source: str, header: bool | None) -> Table:
     if numbers is not None:
         return Table(source, layout.names, layout.header, numbers, no_text(numbers), rows)
     numbers, is_text = _parse_cells(rows(), len(layout.names), source)
-    return Table(source, layout.names, layout.header, numbers, is_text, rows)
+    notes = () if layout.delimiter == "," else _note_commas(data)
+    return Table(source, layout.names, layout.header, numbers, is_text, rows, notes=notes)
+
+
+def _note_commas(data: bytes) -> tuple[str, ...]:
+    """Tell that commas are decimal ones, which in other countries they are not."""
+    found = _DECIMAL_COMMA.search(data)
+    if not found:
+        return ()
+    cell = found[1].decode()
+    return (f"numbers are read with a decimal comma: {cell} is {cell.replace(',', '.')}",)
 
 
 def _parse_fast(data: bytes, layout: Layout) -> FloatArray | None:

@@ -135,7 +135,7 @@ def _places(table: Table, names: Sequence[str | int], option: str) -> list[int]:
         place = table.names.index(name) if name in table.names else name
         if not isinstance(place, int) or not 0 <= place < table.n_columns:
             raise DataError(
-                f"{option} names the column {name!r}, which {table.source} has not: choose of "
+                f"{option} names the column {name!r}, which {table.source} has not: choose one of "
                 f"{list_names(table.names)}."
             )
         found.append(place)

@@ -144,4 +144,6 @@ def _table(source: str, names: tuple[str, ...], columns: list[_Cells], *, header
     def rows() -> Iterator[list[str]]:
         return (list(map(repr, row)) for row in values.tolist())
 
-    return Table(source, names, header, values, is_text, rows, frozenset(booleans), refused, texts)
+    return Table(
+        source, names, header, values, is_text, rows, frozenset(booleans), refused, (), texts
+    )

@@ -38,7 +38,7 @@ def read_codes(
             f"column {table.names[place]!r} holds {int(is_new.sum())} values that were not "
             f"learned, such as {example!r}: they count as none of the known ones"
         )
-    return codes, notes + note_gaps(encoder, codes, table.source)
+    return codes, [*table.notes, *notes, *note_gaps(encoder, codes, table.source)]
 
 
 def note_gaps(encoder: Encoder, codes: FloatArray, source: str = "X") -> list[str]:

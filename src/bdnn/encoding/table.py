@@ -38,6 +38,7 @@ class Table:
     booleans: frozenset[int] = frozenset()
     # Columns that are neither numbers nor texts, and what they hold instead.
     refused: Mapping[int, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()  # what a user should know of how it was read
     _texts: dict[int, NDArray[np.object_]] = field(default_factory=dict, repr=False)
 
     @classmethod

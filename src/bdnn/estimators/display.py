@@ -30,6 +30,6 @@ def card(estimator: Any) -> str:
     if is_small(simplify(model).network):
         lines = str(make_rules(model)).splitlines()
         shown = lines[:_MOST_RULES] + (["..."] if len(lines) > _MOST_RULES else [])
-        rules = [tag("pre", "\n".join(shown))]
+        rules = [tag("pre", "\n".join(shown), style="white-space:pre-wrap")]
     title = tag("strong", type(estimator).__name__)
     return tag("div", title, pairs(facts), *rules, class_="bdnn-model")

@@ -39,6 +39,7 @@ from bdnn.problem.losses.output import OutputLoss
 from bdnn.problem.samples import Samples, fingerprints
 from bdnn.program import IndexArray
 from bdnn.training.limits import Budget
+from bdnn.training.phases.robust_starts import VOTES
 from bdnn.training.result import Progress, TrainingResult
 
 #: What minimising the loss has instead of "auto".
@@ -143,13 +144,15 @@ def learn_samples(
 ) -> Learned:
     """Learn, in what is left of the time that the budget has; ``watch`` is told and may end it.
 
-    Loading of compiled code, or compiling it, is not learning: what a process begins with would
-    take the time of short fits, as those of many folds in many processes are.
+    Loading of compiled code, or compiling it, is not learning, here and in processes that help: it
+    would take the time of short fits, as those of many folds are.
     """
+    loading = time.perf_counter()
     if estimator.robust is None:
-        loading = time.perf_counter()
-        load()
-        began += time.perf_counter() - loading
+        load(budget.threads)
+    else:
+        VOTES.wait(Slot())
+    began += time.perf_counter() - loading
     told, asked = 0.0, False
 
     def is_stopped() -> bool:

@@ -215,8 +215,8 @@ class _Hunt:
                 best = min(self.attempts.values(), key=lambda attempt: attempt.loss)
                 raise NoSolutionError(
                     f"no network of up to {too_narrow} hidden units reached the wanted error in "
-                    f"time, the best loss was {best.loss:g}: raise limits.seconds, max_width or "
-                    "max_error."
+                    f"time, the best loss was {best.loss:g}: raise limits.seconds (--seconds), "
+                    "max_width or max_error (--max-error)."
                 )
             # A width that is too narrow should not use up the time of those that are not.
             self.fit(width, left / 4)

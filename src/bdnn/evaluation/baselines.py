@@ -125,7 +125,7 @@ def _classifiers(class_weight: str | None, seed: int, n_jobs: int) -> dict[str, 
     linear = LogisticRegression(max_iter=200, **weighted)
     seeded: dict[str, Any] = {**weighted, "random_state": seed}
     return {
-        "majority class": DummyClassifier(),
+        "majority class": DummyClassifier(strategy="most_frequent"),
         "logistic regression": make_pipeline(StandardScaler(), linear),
         f"tree of {LEAVES} leaves": DecisionTreeClassifier(max_leaf_nodes=LEAVES, **seeded),
         f"forest of {TREES} trees": RandomForestClassifier(TREES, n_jobs=n_jobs, **seeded),

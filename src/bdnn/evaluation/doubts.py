@@ -34,7 +34,12 @@ class Doubt:
 
 
 def find_doubts(
-    found: Assessment, leaks: Sequence[Leak], codes: FloatArray, parts: Sequence[Part]
+    found: Assessment,
+    leaks: Sequence[Leak],
+    codes: FloatArray,
+    parts: Sequence[Part],
+    *,
+    is_weighted: bool = False,
 ) -> list[Doubt]:
     """Reasons to doubt figures, the gravest first.
 
@@ -45,11 +50,15 @@ def find_doubts(
     codes : array of shape (n_rows, n_columns)
     parts : sequence of pairs of arrays of int
         Rows trained on and rows judged by.
+    is_weighted : bool
+        Whether classes were weighted in training. Accuracy is given away for that, so that the
+        majority is no rival.
     """
     doubts = [Doubt("leak", f"{leak}; leave it out (drop)", leak.column) for leak in leaks]
     doubts += _overfitting(found)
     if isinstance(found.figures, Figures):
-        doubts += _no_better(found, found.figures) + _rare(found.figures)
+        doubts += [] if is_weighted else _no_better(found, found.figures)
+        doubts += _rare(found.figures)
     return doubts + _duplicates(found, codes, parts)
 
 
@@ -67,8 +76,8 @@ def _overfitting(found: Assessment) -> list[Doubt]:
     what = "accuracy" if isinstance(found.figures, Figures) else "R2"
     write = _percent if what == "accuracy" else "{:.3g}".format
     text = (
-        f"overfitting: {what} is {write(found.trained)} on the rows trained on and {write(score)} "
-        "on others, which is what to expect of new rows"
+        f"overfitting: {what} is {write(found.trained)} on the rows trained on and only "
+        f"{write(score)} on others"
     )
     return [Doubt("overfitting", text)]
 

@@ -52,7 +52,7 @@ class Change:
             f"{name} {_shown(before)} -> {_shown(after)}"
             for name, (before, after) in self.values.items()
         )
-        return f"{moves}: {self.becomes}"
+        return f"{moves} gives {self.becomes}"
 
 
 @dataclass(frozen=True)
@@ -82,12 +82,13 @@ class Explanation:
         lines = [f"class {self.label}{likely}"]
         if self.smallest is not None:
             proven = "the smallest change" if self.smallest.is_smallest else "a small change"
-            lines.append(f"{proven} to another class: {self.smallest}")
+            lines.append(f"{proven} of values to another class: {self.smallest}")
         if self.single:
-            lines.append("one column alone would change it:")
+            lines.append("one column alone would change the class:")
             lines += [f"  {change}" for change in self.single]
         if self.without_effect:
-            lines.append(f"no value alone changes it: {', '.join(self.without_effect)}")
+            names = ", ".join(self.without_effect)
+            lines.append(f"whatever one of these columns alone is, the class stays: {names}")
         return "\n".join(lines)
 
     __repr__ = __str__

@@ -82,6 +82,8 @@ def _every(
     elif better:
         wider = ",".join(str(2 * width) for width in hidden) or "10"
         yield f"{better} is better: try --inputs both, or a wider network, --hidden {wider}"
+    elif "majority" in kinds:
+        yield "no model here tells much: other columns or more rows may tell the class"
     if is_loss and result.is_proven and result.loss == 0 and hidden and sum(hidden) > 1:
         yield "no mistake on the training rows: --smallest finds the narrowest such network"
     if is_loss and result.status in _STOPPED and result.bound > 0:
@@ -89,10 +91,10 @@ def _every(
     if found is None:
         yield "nothing is known of new rows: --test-size 0.2 or --cv 5"
     elif found.origin == "test rows" and found.figures.rows < 100:
-        yield "few rows were tested on: --cv 5 judges by all of them"
+        yield f"only {found.figures.rows} rows were tested on: --cv 5 judges by all of them"
     if saved is None:
         yield "keep the network: --out model.json"
-    else:
+    elif "majority" not in kinds:
         yield f"write it in C: bdnn export {saved} --self-test 20 --verify 1000"
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from threading import Event
 
 import numpy as np
 
@@ -20,8 +21,8 @@ from bdnn.learning.stack import Array, Candidate, Lesson, Stack
 from bdnn.learning.teaching import is_joinable, join, taught, unseen_opinion
 from bdnn.parallel import run_tasks
 
-MOST_ROWS, FEWEST_ROWS = 100_000, 1000  # that are learnt from
-_COMPARED_PER_SECOND = 2000  # of them, by candidates
+MOST_ROWS, FEWEST_ROWS = 300_000, 1000  # that are learnt from
+_MOST_COMPARED, _COMPARED_PER_SECOND = 100_000, 2000  # of them, by candidates
 _FOLDS, _FOLDS_OF_MANY, _MANY_ROWS = 5, 3, 1000
 _FEW_ROWS = 200  # below which rows are folded twice
 # Rows per class below which held-out rows tell nothing of what is not linear: those that were best
@@ -55,14 +56,15 @@ class Course:
     max_bytes: int | None
     flash: FlashSize
     workers: int = 1
-    is_interrupted: bool = False
+    interrupted: Event = field(default_factory=Event)
 
     def __post_init__(self) -> None:
-        self.slot = self.slot.until(lambda: self.is_interrupted)
+        # By way of the event alone: a slot that knows the course would keep its rows in memory.
+        self.slot = self.slot.until(self.interrupted.is_set)
 
     def run(self) -> tuple[Stack, HeldOut]:
         """Train the network, and tell what is known of held-out rows."""
-        most = min(MOST_ROWS, max(FEWEST_ROWS, self.slot.remaining * _COMPARED_PER_SECOND))
+        most = min(_MOST_COMPARED, max(FEWEST_ROWS, self.slot.remaining * _COMPARED_PER_SECOND))
         compared = drawn(np.arange(len(self.lesson)), int(most), self.rng)
         part = self.lesson.rows(compared)
         ways = robust_candidates(part.table)
@@ -113,7 +115,7 @@ class Course:
         try:
             yield
         except KeyboardInterrupt:
-            self.is_interrupted = True
+            self.interrupted.set()
 
     def _fits(self, stack: Stack) -> bool:
         if self.max_bytes is not None:
@@ -184,8 +186,10 @@ class Course:
         with self._kept():
             n_folds = min(int(folds.max()) + 1, len(teachers[0].stacks))
             for first in range(0, n_folds, self.workers):
-                # The last network takes as long as two of these, and may have another beside it.
-                left = self.slot.remaining - 3.0 * pupil.seconds / max(first, 1) - 2.0 * beside
+                # The last network takes as long as two of these, and may have another beside it,
+                # for which there need not be time.
+                left = self.slot.remaining - min(2.0 * beside, 0.5 * self.slot.remaining)
+                left -= 3.0 * pupil.seconds / max(first, 1)
                 if half is None or left <= 0 or self.slot.is_over():
                     break
                 tasks: list[tuple[Candidate, Lesson, int]] = []

@@ -8,13 +8,14 @@ which share one scale, so that all of it folds into thresholds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import cos, pi
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bdnn.clock import Slot
+from bdnn.clock import BackgroundLoad, Slot
 from bdnn.learning.kernels import (
     adam,
     normalised_steps,
@@ -22,7 +23,9 @@ from bdnn.learning.kernels import (
     ternary,
     through_steps,
 )
-from bdnn.learning.stack import Array, Lesson, Reads, Stack, Table
+from bdnn.learning.stack import Array, Lesson, Reads, Stack, Table, blocks, sent
+from bdnn.network.activation import FloatArray
+from bdnn.parallel import run_tasks
 
 _RATE, _DECAY = 0.01, 1e-4
 _SHARE = 0.7  # of a unit's mean latent weight, below which a weight is 0
@@ -73,11 +76,25 @@ class Gradients:
         return course.folded()
 
 
-def load() -> None:
-    """Load what is compiled, which takes some time, or compile it, which takes more."""
-    table = Table(np.eye(2, 3, dtype=np.float32), np.eye(2, 3, dtype=np.float32))
+def _load() -> None:
+    table = Table(np.eye(2, 3, dtype=np.float32), np.eye(2, 3, dtype=np.uint8))
     lesson = Lesson(table, np.arange(2), np.ones(2, np.float32), 2)
     Gradients("mix", (2, 2), updates=1).fit(lesson, seed=0, slot=Slot())
+
+
+#: What is compiled; a thread of its own, because Ctrl-C must not reach into a compiler.
+KERNELS = BackgroundLoad(_load, name="bdnn-compile-gradients")
+
+
+def load(workers: int = 1) -> None:
+    """Load what is compiled, or compile it, here and in so many processes that are to train."""
+    KERNELS.wait(Slot())
+    if workers > 1:  # which also import all that they need
+        list(run_tasks(_wait, [Slot()] * workers, n_jobs=workers, prefer="processes"))
+
+
+def _wait(slot: Slot) -> bool:
+    return KERNELS.wait(slot)
 
 
 def smoothed(lesson: Lesson) -> Array:
@@ -94,12 +111,11 @@ class _Course:
     def __init__(self, recipe: Gradients, lesson: Lesson, rng: np.random.Generator) -> None:
         self.recipe, self.rng, self.steps = recipe, rng, 0
         table, n_classes = lesson.table, lesson.n_classes
-        self.first = table.first_inputs(recipe.reads)
-        self.skipped = table.bits if recipe.reads == "mix" else table.bits[:, :0]
-        widths = [self.first.shape[1], *recipe.hidden, n_classes]
+        self.table = table
+        widths = [table.n_first(recipe.reads), *recipe.hidden, n_classes]
         inputs = widths[:-1]
-        if len(inputs) > 1:
-            inputs[1] += self.skipped.shape[1]
+        if recipe.reads == "mix":
+            inputs[1] += table.bits.shape[1]
         self.latent = [
             rng.standard_normal((units, fan), dtype=np.float32) / np.float32(max(fan, 1) ** 0.5)
             for units, fan in zip(widths[1:], inputs, strict=True)
@@ -131,18 +147,19 @@ class _Course:
 
     def learn(self, rows: NDArray[np.intp], rate: float) -> None:
         """Take a step for some rows."""
-        values, kept = [self._dropped(self.first[rows], layer=0)], []
+        part, kept = self.table.rows(rows), []
+        values = [self._dropped(part.first_inputs(self.recipe.reads), layer=0)]
         for k, units in enumerate(self.recipe.hidden):
             sums = values[k] @ self.rounded[k].T
             normal, above = np.empty_like(sums), np.empty_like(sums)
             scale = np.empty(units, np.float32)
-            skipped = self.skipped[rows] if k == 0 else self.skipped[rows, :0]
-            sent = np.empty((len(rows), units + skipped.shape[1]), np.float32)
+            n_skipped = part.bits.shape[1] if k == 0 and self.recipe.reads == "mix" else 0
+            out = np.empty((len(rows), units + n_skipped), np.float32)
             gain, shift = self.gains[k][0], self.shifts[k][0]
-            normalised_steps(sums, gain, shift, scale, normal, above, sent[:, :units])
-            sent[:, units:] = skipped
+            normalised_steps(sums, gain, shift, scale, normal, above, out[:, :units])
+            out[:, units:] = part.bits[:, :n_skipped]
             kept.append((normal, above, gain, scale))
-            values.append(self._dropped(sent, layer=k + 1))
+            values.append(self._dropped(out, layer=k + 1))
         sums = values[-1] @ self.rounded[-1].T
         slope = np.empty_like(sums)
         gain, shift = self.gains[-1][0], self.shifts[-1][0]
@@ -169,31 +186,35 @@ class _Course:
 
     def folded(self) -> Stack:
         """Round, and put normalisation over all rows into the thresholds."""
-        values, weights, thresholds = self.first, [], []
-        for k in range(self.depth - 1):
-            W, t, _ = _fold(
-                self.rounded[k], values, self.gains[k], self.shifts[k], self.weight, common=False
-            )
+        weights: list[Array] = []
+        thresholds: list[Array] = []
+        slope = np.ones(1)
+        for k, (gain, shift) in enumerate(zip(self.gains, self.shifts, strict=True)):
+            # A unit whose gain is negative is on where its sum is small.
+            W = self.rounded[k] * np.where(gain < 0, np.float32(-1.0), np.float32(1.0)).T
+            mean, variance = self._moments(W, weights, thresholds)
+            if k == self.depth - 1:
+                variance = variance.mean(keepdims=True)
+            slope = np.maximum(np.abs(gain[0]), 1e-6) / np.sqrt(variance + 1e-5)
             weights.append(W)
-            thresholds.append(t)
-            values = (values @ W.T >= t).astype(np.float32)
-            if k == 0:
-                values = np.concatenate((values, self.skipped), axis=1)
-        W, t, slope = _fold(
-            self.rounded[-1], values, self.gains[-1], self.shifts[-1], self.weight, common=True
-        )
-        return Stack(self.recipe.reads, (*weights, W), (*thresholds, t), slope)
+            thresholds.append((mean - shift[0] / slope).astype(np.float32))
+        return Stack(self.recipe.reads, tuple(weights), tuple(thresholds), float(slope.mean()))
 
-
-def _fold(
-    W: Array, values: Array, gain: Array, shift: Array, weight: Array, *, common: bool
-) -> tuple[Array, Array, float]:
-    """Weights, thresholds, and the factor of sums above them, of a layer that normalises."""
-    # A unit whose gain is negative is on where its sum is small.
-    W = W * np.where(gain < 0, np.float32(-1.0), np.float32(1.0)).T
-    sums = values @ W.T
-    mean = np.average(sums, axis=0, weights=weight)
-    variance = np.average(np.square(sums - mean), axis=0, weights=weight)
-    variance = variance.mean() if common else variance
-    slope = np.maximum(np.abs(gain[0]), 1e-6) / np.sqrt(variance + 1e-5)
-    return W, (mean - shift[0] / slope).astype(np.float32), float(slope.mean())
+    def _moments(
+        self, W: Array, weights: Sequence[Array], thresholds: Sequence[Array]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Mean and variance of a layer's sums over all rows, by those of every block of them."""
+        total, mean, variance = 0.0, np.zeros(len(W)), np.zeros(len(W))
+        for block in blocks(len(self.table)):
+            weight = self.weight[block].astype(float)
+            sums = sent(self.recipe.reads, self.table.rows(block), weights, thresholds) @ W.T
+            own = float(weight.sum())
+            if own == 0.0:
+                continue
+            total += own
+            centre = weight @ sums / own
+            away = centre - mean
+            mean = mean + away * (own / total)
+            spread = weight @ np.square(sums - centre) / own
+            variance += (spread - variance + np.square(away) * (1.0 - own / total)) * (own / total)
+        return mean, variance

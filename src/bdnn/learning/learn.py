@@ -130,12 +130,7 @@ def learn(
         header=header,
     )
     encoder = with_short_scale(encoder)
-    values = encoder.transform(codes).astype(np.float32)
-    table = Table(
-        np.ascontiguousarray(values[:, : encoder.n_numbers]),
-        np.ascontiguousarray(values[:, encoder.n_numbers :]),
-    )
-    del values  # twice the memory otherwise
+    table = Table.of(encoder, codes)
     around = {}
     if surroundings is not None:
         for wider in WIDER:
@@ -150,7 +145,7 @@ def learn(
     encoder, network = seen_network(stack, encoder)
     scores = network.scores(encoder.transform(codes[held_out.rows]))
     held_out = replace(held_out, rows=rows[held_out.rows], scores=scores)
-    is_interrupted = course.is_interrupted or slot.is_stopped()
+    is_interrupted = course.interrupted.is_set() or slot.is_stopped()
     return Learned(encoder, network, held_out, is_interrupted)
 
 

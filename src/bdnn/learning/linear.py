@@ -22,7 +22,7 @@ class Prior:
         """Count."""
         del seed, slot
         share = np.bincount(lesson.labels, lesson.weight, lesson.n_classes) + 1e-3
-        n_inputs = lesson.table.first_inputs(self.reads).shape[1]
+        n_inputs = lesson.table.n_first(self.reads)
         base = -np.log(share / share.sum()).astype(np.float32)
         return Stack(self.reads, (np.zeros((len(share), n_inputs), np.float32),), (base,))
 

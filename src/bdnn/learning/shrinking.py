@@ -17,7 +17,7 @@ import numpy as np
 from bdnn.clock import Slot
 from bdnn.learning.comparison import IntArray
 from bdnn.learning.gradients import smoothed
-from bdnn.learning.stack import Array, Lesson, Stack
+from bdnn.learning.stack import Array, BitArray, Lesson, Stack
 from bdnn.network.activation import BoolArray
 
 _MOST_ROWS = 500
@@ -109,7 +109,7 @@ class _State:
     def _all(self) -> IntArray:
         return np.arange(len(self.wanted))
 
-    def _sent(self, layer: int, margins: Array, skipped: Array) -> Array:
+    def _sent(self, layer: int, margins: Array, skipped: BitArray) -> Array:
         on = (margins >= 0).astype(np.float32)
         is_mix = layer == 0 and self.given.reads == "mix"
         return np.concatenate((on, skipped), axis=1) if is_mix else on

@@ -8,7 +8,7 @@ to integers. A leaf of one literal needs no unit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
@@ -16,26 +16,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdnn.clock import Slot
+from bdnn.encoding import Encoder
 from bdnn.learning.around import Around
+from bdnn.network.activation import FloatArray
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 
 Array = NDArray[np.float32]
+BitArray = NDArray[np.uint8]
+_BLOCK = 4096  # rows at a time
 #: Inputs of the first layer. With "mix" it sees numbers, and the second layer its units and bits.
 Reads = Literal["numbers", "bits", "both", "mix"]
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """What networks see of some rows: scaled numbers and 0/1 bits, both of single precision."""
+    """What networks see of some rows: scaled numbers of single precision, and bits, a byte each."""
 
     numbers: Array
-    bits: Array
+    bits: BitArray
+
+    @classmethod
+    def of(cls, encoder: Encoder, codes: FloatArray) -> Table:
+        """Encode rows block by block: as doubles they take many times the memory."""
+        numbers = np.empty((len(codes), encoder.n_numbers), np.float32)
+        bits = np.empty((len(codes), encoder.n_bits), np.uint8)
+        for block in blocks(len(codes)):
+            inputs = encoder.transform(codes[block])
+            numbers[block] = inputs[:, : encoder.n_numbers]
+            bits[block] = inputs[:, encoder.n_numbers :]
+        return cls(numbers, bits)
 
     def __len__(self) -> int:
         return len(self.numbers)
 
-    def rows(self, chosen: NDArray[np.intp]) -> Table:
+    def n_first(self, reads: Reads) -> int:
+        """How many inputs the first layer has."""
+        return int(self.rows(slice(0)).first_inputs(reads).shape[1])
+
+    def rows(self, chosen: NDArray[np.intp] | slice) -> Table:
         """Some of the rows."""
         return Table(self.numbers[chosen], self.bits[chosen])
 
@@ -43,7 +62,12 @@ class Table:
         """What the first layer sees."""
         if reads == "both":
             return np.concatenate((self.numbers, self.bits), axis=1)
-        return self.bits if reads == "bits" else self.numbers
+        return self.bits.astype(np.float32) if reads == "bits" else self.numbers
+
+
+def blocks(n_rows: int) -> list[slice]:
+    """All rows, so many at a time that what is computed of them takes little memory."""
+    return [slice(first, first + _BLOCK) for first in range(0, max(1, n_rows), _BLOCK)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +110,18 @@ class Lesson:
         )
 
 
+def sent(
+    reads: Reads, table: Table, weights: Sequence[Array], thresholds: Sequence[Array]
+) -> Array:
+    """What the layer after some layers sees."""
+    values = table.first_inputs(reads)
+    for k, (W, t) in enumerate(zip(weights, thresholds, strict=True)):
+        values = (values @ W.T >= t).astype(np.float32)
+        if k == 0 and reads == "mix":
+            values = np.concatenate((values, table.bits), axis=1)
+    return values
+
+
 class Candidate(Protocol):
     """A way to make a network."""
 
@@ -117,11 +153,7 @@ class Stack:
 
     def scores(self, table: Table) -> Array:
         """Sums of the outputs above their thresholds."""
-        values = table.first_inputs(self.reads)
-        for k, (W, t) in enumerate(zip(self.weights[:-1], self.thresholds[:-1], strict=True)):
-            values = (values @ W.T >= t).astype(np.float32)
-            if k == 0 and self.reads == "mix":
-                values = np.concatenate((values, table.bits), axis=1)
+        values = sent(self.reads, table, self.weights[:-1], self.thresholds[:-1])
         return np.asarray(values @ self.weights[-1].T - self.thresholds[-1])
 
     def logits(self, table: Table) -> Array:

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bdnn.learning.comparison import IntArray, Trial, probabilities
 from bdnn.learning.gradients import smoothed
-from bdnn.learning.stack import Array, Lesson, Stack, Table
+from bdnn.learning.stack import Array, Lesson, Stack, Table, blocks
 
 _MOST = 127  # of a joined output weight, a byte
 
@@ -142,9 +144,9 @@ def merged(stack: Stack) -> Stack:
 
 _SWAPPED = 0.1  # of the columns of a new row
 _NEW_ROWS, _MOST_NEW = 4000, 20_000  # many rows tell more than others do of new ones
-_BLOCK = 4096  # rows at a time
 _OWN = 0.5  # weight of a row's label beside what others say
 
+Number = TypeVar("Number", np.float32, np.uint8)
 
 #: Networks of every teacher.
 Teachers = Sequence[Sequence[Stack]]
@@ -152,16 +154,16 @@ Teachers = Sequence[Sequence[Stack]]
 
 def opinion(teachers: Teachers, table: Table) -> Array:
     """Mean probabilities by all networks, every teacher counting once."""
-    blocks = []
+    found = []
     # Values of all units on all rows would take far more memory than the rows.
-    for first in range(0, max(1, len(table)), _BLOCK):
-        part = table.rows(np.arange(first, min(first + _BLOCK, len(table))))
+    for block in blocks(len(table)):
+        part = table.rows(block)
         shares = [
             np.mean([probabilities(stack.logits(part)) for stack in stacks], axis=0)
             for stacks in teachers
         ]
-        blocks.append(np.mean(shares, axis=0))
-    return np.concatenate(blocks).astype(np.float32)
+        found.append(np.mean(shares, axis=0))
+    return np.concatenate(found).astype(np.float32)
 
 
 def unseen_opinion(trials: Sequence[Trial], lesson: Lesson, compared: IntArray) -> Array:
@@ -205,7 +207,7 @@ def taught(
     swapped = rng.random((count, int(column_of.max()) + 1)) < _SWAPPED
     table, n_numbers = lesson.table, lesson.table.numbers.shape[1]
 
-    def drawn(values: Array, columns: IntArray) -> Array:
+    def drawn(values: NDArray[Number], columns: IntArray) -> NDArray[Number]:
         return np.asarray(np.where(swapped[:, columns], values[donors], values[rows]))
 
     new = Table(

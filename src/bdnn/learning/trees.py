@@ -14,9 +14,12 @@ from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
 from bdnn.clock import Slot
-from bdnn.learning.stack import Array, Lesson, Literals, Reads, Stack, Votes
+from bdnn.learning.stack import Array, BitArray, Lesson, Literals, Reads, Stack, Votes, blocks
 
 _LEAST_ROWS = 5
+_RIDGE = 1.0
+_LEAST = 2.0  # second derivatives in a leaf, about as many times four samples
+_MOST_AS_FLOATS = 1 << 14  # rows; of more a part at a time becomes floats, which takes no longer
 
 
 @dataclass(frozen=True)
@@ -61,10 +64,6 @@ def leaves_of(tree: Any) -> Iterator[tuple[Literals, NDArray[np.float64]]]:
         ways += [(child, (*literals, 2 * bit + is_on)) for is_on, child in enumerate(children)]
 
 
-_RIDGE = 1.0
-_LEAST = 2.0  # second derivatives in a leaf, about as many times four samples
-
-
 @dataclass(frozen=True)
 class Boosting:
     """Newton steps on the cross entropy, each a tree of some depth per class.
@@ -93,7 +92,9 @@ class Boosting:
         scores = np.tile(base.astype(np.float32), (len(labels), 1))
         votes = Votes(lesson.table.bits.shape[1], n_classes)
         votes.base[-n_trees:] = base
-        lines = np.ascontiguousarray(lesson.table.bits.T)
+        lines: Array | BitArray = np.ascontiguousarray(lesson.table.bits.T)
+        if len(lesson) <= _MOST_AS_FLOATS:
+            lines = lines.astype(np.float32)
         for _ in range(self.rounds):
             if n_trees == 1:
                 share = 1.0 / (1.0 + np.exp(-scores))
@@ -116,7 +117,7 @@ class Boosting:
         return votes.stack()
 
     def _trees(
-        self, lines: Array, first: Array, second: Array
+        self, lines: Array | BitArray, first: Array, second: Array
     ) -> tuple[NDArray[np.intp], list[dict[int, tuple[tuple[int, ...], float]]]]:
         """Grow one tree per column: the leaf of every row, and literals and value of every leaf."""
         n_rows, n_trees = first.shape
@@ -124,7 +125,7 @@ class Boosting:
         ways: list[dict[int, tuple[int, ...]]] = [{0: ()} for _ in range(n_trees)]
         both = np.concatenate((first, second), axis=1)
         # Sums over rows where a bit is on, by bit, and over all rows of the node.
-        on = lines @ both
+        on = _sums(lines, both)
         sums = {
             (tree, 0): (on[:, [tree, n_trees + tree]], both.sum(axis=0)[[tree, n_trees + tree]])
             for tree in range(n_trees)
@@ -148,7 +149,7 @@ class Boosting:
             if not grown:
                 break
             chosen = np.stack(columns, axis=1)
-            on, totals = lines @ chosen, chosen.sum(axis=0)
+            on, totals = _sums(lines, chosen), chosen.sum(axis=0)
             for number, (tree, place, child) in enumerate(grown):
                 part = slice(2 * number, 2 * number + 2)
                 inside, total = sums[tree, place]
@@ -162,6 +163,16 @@ class Boosting:
             for tree in range(n_trees)
         ]
         return leaf, found
+
+
+def _sums(lines: Array | BitArray, columns: Array) -> Array:
+    """Sums of columns over the rows where every bit is on."""
+    if lines.dtype == columns.dtype:
+        return np.asarray(lines @ columns)
+    total = np.zeros((len(lines), columns.shape[1]), np.float32)
+    for block in blocks(lines.shape[1]):
+        total += lines[:, block].astype(np.float32) @ columns[block]
+    return total
 
 
 def _best_bit(inside: Array, total: Array) -> int | None:

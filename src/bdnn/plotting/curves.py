@@ -188,29 +188,22 @@ def plot_comparison(contenders: Sequence[Any], *, ax: Axes | None = None) -> Axe
     """
     if not contenders:
         raise DataError("there is nothing to draw: give models to compare.")
-    ax = ax or new_axes(1)[1][0]
-    kinds = ((True, "networks", 0), (False, "plain models", 5))
-    for is_network, label, place in kinds:
-        some = [each for each in contenders if each.is_network == is_network]
-        if not some:
-            continue
-        sizes, right, spread = np.array([(c.bytes, c.accuracy, c.error) for c in some], float).T
-        marker, colour = MARKERS[place % len(MARKERS)], COLOURS[place]
-        ax.errorbar(sizes, right, spread, label=label, color=colour, marker=marker, linestyle="")
-        for each in some if not is_network else ():
-            is_right = each.bytes**2 > min(sizes) * max(sizes)
-            ax.annotate(
-                each.name,
-                (each.bytes, each.accuracy),
-                xytext=(-4 if is_right else 4, 4),
-                textcoords="offset points",
-                ha="right" if is_right else "left",
-                fontsize="small",
-            )
+    ax = ax or new_axes(1, size=(6.5, 3.2))[1][0]
+    for place, each in enumerate(contenders):
+        ax.errorbar(
+            each.bytes,
+            each.accuracy,
+            each.error,
+            label=each.name,
+            color=COLOURS[0 if each.is_network else 5],
+            marker=MARKERS[place % len(MARKERS)],
+            linestyle="",
+        )
     ax.set_xscale("log", base=2)
     ax.set_xlabel("bytes")
     ax.set_ylabel("accuracy")
-    ax.legend()
+    # Beside it: models are often as good as each other, and names over them cannot be read.
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), frameon=False)
     return ax
 
 

@@ -81,6 +81,7 @@ def _boxes(widths: Sequence[int], weights: Sequence[np.ndarray], title: str) -> 
         middle, what = step * (layer + 0.5), "units"
         if layer in (0, len(widths) - 1):
             what = "outputs" if layer else "inputs"
+        what = what if width > 1 else what[:-1]
         parts.append(
             f'<rect x="{middle - 48:.0f}" y="10" width="96" height="44" rx="6" class="box"/>'
             f'<text x="{middle:.0f}" y="37" class="middle">{width} {what}</text>'

@@ -39,17 +39,17 @@ def scorecard(subject: Subject) -> Html | None:
     if not is_card or not all(term.is_condition for term in terms):
         return None
     points = (network.weights[-1][1] - network.weights[-1][0]).tolist()
-    used = [
-        (term, point, point * term.factor)
-        for term, point in zip(terms, points, strict=True)
-        if point
-    ]
-    offset = sum(point * term.offset for term, point, _ in used)
-    sums = [value for _, _, value in used]
+    used = [(term, point) for term, point in zip(terms, points, strict=True) if point]
+    offset = sum(point * term.offset for term, point in used)
+    sums = [point * term.factor for term, point in used]
     limit = float(network.output_thresholds[1] - network.output_thresholds[0]) - offset
     label = str(model.classes[1])
-    lines = sorted(([term.text, f"{v:+g}"] for term, _, v in used), key=lambda line: line[0])
     is_whole = bool(sums) and all(value == math.floor(value) for value in sums)
+    # The least whole numbers that give the same answers.
+    unit = math.gcd(*map(int, sums)) if is_whole else 1
+    sums, limit = [value / unit for value in sums], limit / unit
+    texts = [term.text for term, _ in used]
+    lines = sorted([text, f"{value:+g}"] for text, value in zip(texts, sums, strict=True))
     reached = f"above {limit:g} points"
     if is_whole:  # a total of the limit itself is of the first class
         reached = f"from {math.floor(limit) + 1} points on"
@@ -63,7 +63,7 @@ def scorecard(subject: Subject) -> Html | None:
     if len(totals) > _MOST_TOTALS:
         return joined(parts)
     shares = model.calibration.probabilities(
-        np.column_stack([np.zeros(len(totals)), totals - limit])
+        np.column_stack([np.zeros(len(totals)), unit * (totals - limit)])
     )
     risks = [f"{100 * share:.1f} %" for share in shares[:, 1]]
     heading = ["points in total", f"chance of {label}"]
@@ -84,7 +84,7 @@ def _reachable(points: list[int]) -> set[int]:
 def network(subject: Subject) -> Html:
     """The simplified network as a drawing."""
     shape = subject.simple.network.architecture
-    title = f"The network without what has no say: {shape}"
+    title = f"The network, simplified: {shape}"
     counts = [
         [f"layer {k}", str(W.shape[1]), str(W.shape[0]), str(int(np.count_nonzero(W)))]
         for k, W in enumerate(subject.simple.network.weights, start=1)
@@ -96,21 +96,28 @@ def network(subject: Subject) -> Html:
 def columns(subject: Subject) -> Html:
     """What the network is told of every raw column."""
     encoder, lines = subject.model.encoder, []
+    is_used = np.asarray(subject.model.network.weights[0].any(axis=0))
+    scaled = {number.column for number, used in zip(encoder.numbers, is_used, strict=False) if used}
     bits: dict[int, list[str]] = {}
-    for bit in encoder.bits:
-        words = "missing" if bit.kind == "missing" else _written(bit.value)
-        bits.setdefault(bit.column, []).append(words)
-    scaled = {number.column for number in encoder.numbers}
-    for j, column in enumerate(encoder.columns[:_MOST_COLUMNS]):
-        asked = bits.get(j, [])
+    for bit, used in zip(encoder.bits, is_used[encoder.n_numbers :], strict=True):
+        if used:
+            words = "missing" if bit.kind == "missing" else _written(bit.value)
+            bits.setdefault(bit.column, []).append(words)
+    asked_for = [j for j in range(len(encoder.columns)) if j in scaled or j in bits]
+    for j in asked_for[:_MOST_COLUMNS]:
+        column, asked = encoder.columns[j], bits.get(j, [])
         more = " ..." if len(asked) > _MOST_CUTS else ""
         told = (["the number"] if j in scaled else []) + (
             [f"{', '.join(asked[:_MOST_CUTS])}{more}"] if asked else []
         )
-        lines.append([column.name, column.kind, "; ".join(told) or "not used"])
+        lines.append([column.name, column.kind, "; ".join(told)])
     parts = [table(["column", "kind", "cuts or values that the network asks for"], lines)]
-    if len(encoder.columns) > _MOST_COLUMNS:
-        parts.append(tag("p", f"And {len(encoder.columns) - _MOST_COLUMNS} more columns."))
+    if len(asked_for) > _MOST_COLUMNS:
+        parts.append(tag("p", f"And {len(asked_for) - _MOST_COLUMNS} more columns."))
+    others = [column.name for j, column in enumerate(encoder.columns) if j not in asked_for]
+    if others:
+        more = " ..." if len(others) > _MOST_COLUMNS else ""
+        parts.append(tag("p", f"Not used: {', '.join(others[:_MOST_COLUMNS])}{more}"))
     return joined(parts)
 
 

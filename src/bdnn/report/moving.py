@@ -11,10 +11,16 @@ from bdnn.evaluation.importance import importances
 from bdnn.report.charts import Panel, draw
 from bdnn.report.drawings import draw_bars
 from bdnn.report.html import Html, figure, joined, table, tag
-from bdnn.report.subject import Subject
+from bdnn.report.subject import LabelledRows, Subject
 from bdnn.robustness import PerturbationSet, certify
 
 _MOST_COLUMNS, _MOST_ROWS, _MOST_POINTS = 15, 300, 60
+
+
+def _which(rows: LabelledRows) -> str:
+    """The rows that are looked at."""
+    is_cut = len(rows.codes) > _MOST_ROWS
+    return f"The first {_MOST_ROWS} of {rows.name}" if is_cut else rows.name
 
 
 def important(subject: Subject) -> Html | None:
@@ -24,16 +30,20 @@ def important(subject: Subject) -> Html | None:
         return None
     y = None if subject.is_number else rows.y
     found = importances(subject.model, rows.codes[:_MOST_ROWS], y if y is None else y[:_MOST_ROWS])
+    moving = [each for each in found if each.flips]
     told = [
         (e.column, e.flips, f"{e.flips:.4g}" if subject.is_number else f"{100 * e.flips:.1f} %")
-        for e in found[:_MOST_COLUMNS]
+        for e in moving[:_MOST_COLUMNS]
     ]
     what = "by how much answers move" if subject.is_number else "how often the answer changes"
     title = f"Another value of the column: {what}"
-    count = min(len(rows.codes), _MOST_ROWS)
     numbers = table(["column", what], [[name, text] for name, _, text in told])
-    note = tag("p", f"The first {count} of {rows.name}; a row gets each value of the column.")
-    return joined([note, figure(draw_bars(told, title), title, numbers)])
+    note = f"{_which(rows)}; a row gets each value of the column."
+    left = len(found) - len(moving)
+    if left:
+        note += f" Of {left} columns no value changes an answer."
+    parts = [tag("p", note)]
+    return joined([*parts, figure(draw_bars(told, title), title, numbers)] if told else parts)
 
 
 def safe(subject: Subject) -> Html | None:
@@ -62,7 +72,7 @@ def safe(subject: Subject) -> Html | None:
     numbers = table(["radius", "certified accuracy"], [[f"{a:.4g}", f"{b:.4g}"] for a, b in points])
     return joined(
         [
-            tag("p", f"The first {len(X)} of {rows.name}. {found.sentence}"),
+            tag("p", f"{_which(rows)}. {found.sentence}"),
             figure(drawing, title, numbers),
             tag("h3", "Rows most at risk"),
             tag("p", "Rows of the table are counted from 1."),

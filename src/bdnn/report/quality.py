@@ -25,7 +25,7 @@ def percent(share: float | None) -> str:
 def spread(value: float | None, error: float | None, *, is_share: bool = True) -> str:
     """A figure with its standard error."""
     written = [
-        percent(each) if is_share else f"{each:.4g}" for each in (value, error) if each is not None
+        percent(each) if is_share else f"{each:.4f}" for each in (value, error) if each is not None
     ]
     return " ± ".join(written) or "unknown"
 
@@ -43,9 +43,10 @@ def verdict(subject: Subject) -> str:
     figures = found.figures
     if isinstance(figures, NumberFigures):
         told = f"R² is {spread(figures.r2, figures.error, is_share=False)}"
+        text = f"On {figures.rows} rows that were not trained on, {told}."
     else:
         told = f"{spread(figures.accuracy, figures.error)} are right"
-    text = f"On {figures.rows} rows that were not trained on {told}."
+        text = f"Of {figures.rows} rows that were not trained on, {told}."
     scored = [rival for rival in found.rivals if rival.score is not None]
     if not scored:
         return text
@@ -95,17 +96,18 @@ def _figures(figures: Figures | NumberFigures) -> list[Html]:
     if len(figures.classes) > _MOST_CLASSES:
         return [tag("p", f"{len(figures.classes)} classes are too many for a table.")]
     names = [str(each.label) for each in figures.classes]
+    said = [sum(counts) for counts in zip(*figures.confusion, strict=True)]
     classes = table(
         ["class", "precision", "recall", "F1", "rows"],
         [
             [
                 str(each.label),
-                spread(each.precision, each.precision_error),
+                spread(each.precision, each.precision_error) if n_said else "never said",
                 spread(each.recall, each.recall_error),
                 percent(each.f1),
                 str(each.rows),
             ]
-            for each in figures.classes
+            for each, n_said in zip(figures.classes, said, strict=True)
         ],
     )
     return [classes, _confusion(names, figures.confusion)]
@@ -188,7 +190,10 @@ def _roc(classes: tuple[object, ...], truth: np.ndarray, shares: np.ndarray) -> 
 def _calibration(rows: LabelledRows, truth: np.ndarray, shares: np.ndarray) -> Html:
     """How often the likeliest class is right, against what was said of it."""
     likeliest, right = shares.max(axis=1), shares.argmax(axis=1) == truth[truth >= 0]
-    parts = [part for part in np.array_split(np.argsort(likeliest), _BINS) if len(part)]
+    # Rows of one chance stay together.
+    ends = np.quantile(likeliest, np.arange(1, _BINS) / _BINS)
+    places = np.searchsorted(ends, likeliest)
+    parts = [places == place for place in np.unique(places)]
     points = sorted((float(likeliest[p].mean()), float(right[p].mean())) for p in parts)
     title = "Calibration: how often answers are right, against how likely they were said to be"
     lines = {"answers": points}

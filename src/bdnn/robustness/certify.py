@@ -83,6 +83,10 @@ class Certification:
         """How many rows keep their class, in words; within half of all radii if none was asked."""
         if self.radius is None:
             middle = np.sort(self.radii)[len(self.radii) // 2] if len(self.radii) else 0.0
+            if not middle:  # most rows stand at a cut
+                middle = min(self.radii[self.radii > 0], default=0.0)
+            if len(self.radii) and not middle:
+                return "No row is certified to keep its class when values move."
             level = np.full(len(self.radii), middle)
             if not np.isfinite(middle):
                 return f"Nothing changes the class of most of the {len(self.radii)} rows."

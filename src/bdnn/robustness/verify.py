@@ -15,8 +15,8 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from numbers import Real
-from operator import methodcaller
 from typing import Literal, get_args
 
 import numpy as np
@@ -27,7 +27,7 @@ from bdnn.errors import DataError, ModelError
 from bdnn.network.activation import FloatArray
 from bdnn.network.norms import check_radius
 from bdnn.parallel import run_tasks
-from bdnn.robustness.attacks import boundary, greedy
+from bdnn.robustness.attacks import CounterExamples, boundary, greedy
 from bdnn.robustness.certificate import Certificate
 from bdnn.robustness.certify import guaranteed_radii, is_guaranteed
 from bdnn.robustness.exact_verifier import TOLERANCE, Answer, ExactVerifier, beyond
@@ -39,6 +39,9 @@ from bdnn.solvers.registry import get_solver
 Method = Literal["auto", "boxes", "program"]
 
 _ATTACKED_AT_ONCE = 128
+# Tasks that a worker would have if all were as large as the next one: large ones first, because
+# each costs some milliseconds, and small ones last, so that nobody waits for another.
+_TASKS_EACH = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -139,6 +142,29 @@ class Verification:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Rows that cheap methods left open, and the time that they have together."""
+
+    around: PerturbationSet
+    answers: tuple[Answer, ...]
+    radius: FloatArray
+    smallest: bool
+    method: str
+    engine: AbstractSolver | None
+    slot: Slot
+
+    def settle(self) -> list[Answer]:
+        """Settle one after the other."""
+        found = []
+        for i, (answer, radius) in enumerate(zip(self.answers, self.radius.tolist(), strict=True)):
+            one = self.around.rows(np.array([i]))
+            own = self.slot.part(1.0 / (len(self.answers) - i))
+            verifier = ExactVerifier(one, answer, radius, self.smallest, own, self.engine)
+            found.append(verifier.settle(self.method))
+        return found
+
+
 def verify(
     around: PerturbationSet,
     radius: ArrayLike | None = None,
@@ -190,6 +216,7 @@ def verify(
     engine = None if solver == "auto" else get_solver(solver)
     if engine is not None:
         engine.check_available()
+    workers = 1 if n_jobs is None else effective_n_jobs(n_jobs)
     n_samples = len(around.X)
     look = np.full(n_samples, np.inf) if radius is None else check_radius(radius, n_samples)
     deadline = time.perf_counter() + time_limit
@@ -199,26 +226,33 @@ def verify(
         lower = np.where(is_guaranteed(around, beyond(look)), beyond(look), 0.0)
     answers = [Answer(value, math.inf, None) for value in lower.tolist()]
     if method == "auto":
-        _attack(around, answers, look, around.X if reference is None else reference, deadline)
+        reference = around.X if reference is None else reference
+        _attack(around, answers, look, reference, deadline, workers)
     is_open = [
         not answer.is_settled(limit, smallest=smallest)
         for answer, limit in zip(answers, look.tolist(), strict=True)
     ]
-    workers = effective_n_jobs(n_jobs)
-    rows = np.flatnonzero(is_open).tolist()
+    rows = np.flatnonzero(is_open)
 
-    def verifiers() -> Iterator[ExactVerifier]:
-        for place, i in enumerate(rows):
-            own = Slot(deadline).part(1.0 / max(1.0, (len(rows) - place) / workers))
-            one = around.rows(np.array([i]))
-            yield ExactVerifier(one, answers[i], float(look[i]), smallest, own, engine)
+    def tasks() -> Iterator[_Rows]:
+        first = 0
+        while first < len(rows):
+            left = len(rows) - first
+            size = 1 if workers == 1 else max(1, left // (_TASKS_EACH * workers))
+            part = rows[first : first + size]
+            slot = Slot(deadline).part(min(1.0, size * workers / left))
+            own = tuple(answers[i] for i in part)
+            yield _Rows(around.rows(part), own, look[part], smallest, method, engine, slot)
+            first += size
 
     # A row is many short steps of Python, for which threads would wait.
-    settle = methodcaller("settle", method)
-    settled = run_tasks(settle, verifiers(), n_jobs=n_jobs, prefer="processes")
+    settled = run_tasks(_Rows.settle, tasks(), n_jobs=n_jobs, prefer="processes")
+    done = 0
     with contextlib.suppress(KeyboardInterrupt):
-        for done, answer in enumerate(settled, 1):
-            answers[rows[done - 1]] = answer
+        for found in settled:
+            for answer in found:
+                answers[rows[done]] = answer
+                done += 1
             if on_progress is not None:
                 on_progress(n_samples - len(rows) + done, n_samples)
     return Verification(around, tuple(answers), look)
@@ -230,17 +264,28 @@ def _attack(
     radius: FloatArray,
     reference: FloatArray,
     deadline: float,
+    workers: int,
 ) -> None:
     """Lower upper limits by attacks where the bound is no answer, as long as there is time."""
     needed = [i for i, answer in enumerate(answers) if not answer.lower > radius[i]]
-    for first in range(0, len(needed), _ATTACKED_AT_ONCE):
-        if time.perf_counter() >= deadline:
-            return
-        rows = np.array(needed[first : first + _ATTACKED_AT_ONCE])
-        part = around.rows(rows)
-        found = greedy(part).with_better(part, boundary(part, reference).X)
+    size = min(_ATTACKED_AT_ONCE, max(1, math.ceil(len(needed) / workers)))
+    parts = [np.array(needed[first : first + size]) for first in range(0, len(needed), size)]
+
+    def tasks() -> Iterator[PerturbationSet]:
+        for rows in parts:
+            if time.perf_counter() >= deadline:
+                return
+            yield around.rows(rows)
+
+    attacked = partial(_attacked, reference=reference)
+    nearest = run_tasks(attacked, tasks(), n_jobs=workers, prefer="processes")
+    for rows, found in zip(parts, nearest, strict=False):
         for i, upper, x in zip(rows, found.lengths.tolist(), found.X, strict=True):
             answers[i] = answers[i].lowered(upper, x)
+
+
+def _attacked(around: PerturbationSet, reference: FloatArray) -> CounterExamples:
+    return greedy(around).with_better(around, boundary(around, reference).X)
 
 
 def _is_number(value: object) -> bool:

@@ -10,6 +10,8 @@ from bdnn.encoding.columns import number_text
 from bdnn.network.activation import FloatArray
 from bdnn.robustness.perturbation import PerturbationSet
 
+# Numbers of more columns are rounded: nobody reads all of their digits.
+_MOST_EXACT = 3
 # A number that is this near to a short one is told by its side.
 _NEAR = 1e-9
 
@@ -43,11 +45,13 @@ class RowAtRisk:
         if not self.changes:
             safe = f"safe up to {self.safe:.4g}" if self.safe else "no radius is certified"
             return f"row {self.row}: {safe}, no counter-example known"
+        is_rounded = len(self.changes) > _MOST_EXACT
         moves = ", ".join(
-            f"{name} {_shown(before)} -> {_shown(after)}"
+            f"{name} {_shown(before, is_rounded)} -> {_shown(after, is_rounded)}"
             for name, (before, after) in self.changes.items()
         )
-        return f"row {self.row}: {self.label} becomes {self.becomes} with {moves}"
+        text = f"row {self.row}: {self.label} becomes {self.becomes} with {moves}"
+        return f"{text} (rounded)" if is_rounded else text
 
 
 def sentence(around: PerturbationSet, kept: int, broken: int | None, radius: FloatArray) -> str:
@@ -107,10 +111,12 @@ def _cell(cell: float | str) -> float | str | None:
     return None if cell == "" else cell
 
 
-def _shown(value: float | str | None) -> str:
+def _shown(value: float | str | None, is_rounded: bool) -> str:
     if value is None:
         return "missing"
-    return value if isinstance(value, str) else short_number(value)
+    if isinstance(value, str):
+        return value
+    return f"{value:.6g}" if is_rounded else short_number(value)
 
 
 def short_number(value: float) -> str:

@@ -35,6 +35,19 @@ def wait_until_ready(
     Only what networks of a shape (by default all of steps) and what the objectives have a use for:
     a descent compiles twice as long as the rest.
     """
+    return all(load.wait(slot) for load in _loads(shape, objectives, descends))
+
+
+def begin_to_load(shape: Architecture, objectives: Sequence[str] = OBJECTIVES) -> None:
+    """Begin with what :func:`wait_until_ready` waits for, beside what does without it."""
+    for load in _loads(shape, objectives, descends=True):
+        if not load.is_ready:
+            return load.start()
+
+
+def _loads(
+    shape: Architecture | None, objectives: Sequence[str], descends: bool
+) -> list[BackgroundLoad]:
     kinds = ["moves"] if descends else []
     if descends and (shape is None or shape.thresholds == "layer"):
         kinds.append("layers")
@@ -44,7 +57,7 @@ def wait_until_ready(
         kinds.append("removals")
     # Networks of several values begin with steps.
     rules = ("step", "ternary") if shape is not None and shape.has_levels else ("step",)
-    return all(_SEARCH[kind, rule].wait(slot) for rule in rules for kind in kinds)
+    return [_SEARCH[kind, rule] for rule in rules for kind in kinds]
 
 
 def wait_for_regression(slot: Slot, problem: Problem[Any] | None = None) -> bool:

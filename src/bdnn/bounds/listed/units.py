@@ -178,13 +178,14 @@ class UnitSearch:
     def levels(self, slot: Slot, threads: int = 1) -> Iterator[int]:
         """Refute level after level, and yield the next one each time.
 
-        Nodes that come next are examined beside the first one. Sooner or later all of them are
+        Nodes that come next are examined beside the first one, and some more so that no thread
+        waits where the first one takes longest. Sooner or later all of them are
         looked at as they are, so that threads change the time and nothing else.
         """
         best = self.bound
         with Ahead(self._examine, slot=slot, threads=threads) as ahead:
             while not self.is_attained and not slot.is_over():
-                following = heapq.nsmallest(threads, self._open)
+                following = heapq.nsmallest(2 * threads if threads > 1 else 1, self._open)
                 outcome = ahead.first({entry[2]: entry for entry in following})
                 level, depth, ticket, node = heapq.heappop(self._open)
                 self.n_nodes += 1

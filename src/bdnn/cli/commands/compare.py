@@ -11,7 +11,7 @@ from bdnn.cli.figures import spread
 from bdnn.cli.options import option, options
 from bdnn.cli.options.data import Data, Folds
 from bdnn.cli.options.learning import SeededEffort
-from bdnn.cli.output import Output, check_picture, number, print_table, write_picture
+from bdnn.cli.output import Output, check_picture, decimals, number, print_table, write_picture
 from bdnn.errors import DataError
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _print(n_rows: int, lines: list[dict[str, Any]]) -> None:
             [
                 each["name"],
                 spread(each["accuracy"], each["error"]),
-                "" if each["auc"] is None else spread(each["auc"], each["auc_error"], number),
+                "" if each["auc"] is None else spread(each["auc"], each["auc_error"], decimals),
                 str(each["bytes"]),
                 number(each["microseconds"], 3),
             ]

@@ -90,7 +90,7 @@ def _print_facts(record: ModelRecord, facts: dict[str, Any]) -> None:
             ("status", status_text(result["status"])),
             # How small the loss is was no question where held-out rows chose.
             *([] if result["held_out"] else _minimised(result)),
-            *expectation(result["held_out"]),
+            *expectation(result["held_out"], facts["settings"].get("class_weight")),
             (
                 ("train R2", f"{1.0 - result['error']:.4g}")
                 if is_regressor
@@ -126,6 +126,7 @@ def _settings(settings: dict[str, Any]) -> str:
     flat: dict[str, Any] = {}
     for key, value in settings.items():
         flat.update(value if isinstance(value, dict) else {key: value})
+    flat.pop("has_column_names", None)  # nobody set it
     return ", ".join(f"{key}={value}" for key, value in flat.items() if value not in (None, []))
 
 

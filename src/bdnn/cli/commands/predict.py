@@ -10,7 +10,7 @@ import typer
 from bdnn.cli.figures import print_figures, spread
 from bdnn.cli.options import options
 from bdnn.cli.options.data import LabelledTable, ModelFile, Table
-from bdnn.cli.output import Answer, Output, as_csv, number, percent, print_pairs
+from bdnn.cli.output import Answer, Output, as_csv, decimals, percent, print_pairs
 from bdnn.errors import UnsupportedFeatureError
 
 if TYPE_CHECKING:
@@ -159,14 +159,16 @@ def _parts(report: dict[str, Any]) -> list[tuple[str, str]]:
     pairs = []
     for name, part in (("trained on", trained), ("others", others)):
         if part["rows"]:
-            key, write = ("accuracy", percent) if "accuracy" in part else ("r2", number)
+            key, write = ("accuracy", percent) if "accuracy" in part else ("r2", decimals)
             told = f", {'R2' if key == 'r2' else key} {spread(part[key], part['error'], write)}"
         else:
             told = ""
         pairs.append((name, f"{part['rows']} rows{told}"))
     if report["told"] < report["rows"]:
         rest = report["rows"] - report["told"]
-        pairs.append(("not known", f"{rest} rows, since the file tells of a part of many rows"))
+        pairs.append(
+            ("not known", f"{rest} rows; the model file remembers a part of its training rows")
+        )
     return pairs
 
 

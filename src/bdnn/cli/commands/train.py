@@ -69,7 +69,7 @@ def _print(summary: dict[str, Any], settled: tuple[str, ...]) -> None:
         # How small the loss is was no question where held-out rows chose.
         *([] if summary["held_out"] else _minimised(summary, settled)),
         ("time", f"{summary['seconds']:.2f} s"),
-        *expectation(summary["held_out"]),
+        *expectation(summary["held_out"], summary["class_weight"]),
         *_measured_pairs(summary),
         ("size", f"{bits} bits ({-(-bits // 8)} bytes) of weights and thresholds"),
         ("message", summary["message"] or None),

@@ -42,6 +42,19 @@ static inline int ${NAME}_number(const char *cell, double *value)
 """
 
 _MAIN = """\
+/* Give a number with a decimal comma its point; other texts stay as they are. */
+static inline void ${NAME}_point(char *cell)
+{
+    char *comma;
+    cell += strspn(cell, " ");
+    cell += *cell == '+' || *cell == '-';
+    comma = cell + strspn(cell, "0123456789");
+    cell = comma + 1;
+    if (*comma != ',' || !strspn(cell, "0123456789")) return;
+    cell += strspn(cell, "0123456789");
+    if (!cell[strspn(cell, " ")]) *comma = '.';
+}
+
 /* Cut a line into cells, in place; returns how many there are. */
 static inline int ${NAME}_split(char *line, char separator, const char *cell[], int most)
 {
@@ -63,6 +76,7 @@ static inline int ${NAME}_split(char *line, char separator, const char *cell[], 
         }
         is_last = !*line++;
         *to = 0;
+        if (separator != ',') ${NAME}_point(from);
         if (count < most) cell[count] = from;
         ++count;
     }

@@ -139,7 +139,7 @@ class Cuts:
                 [np.arange(0), *(np.arange((self.inputs == j).sum()) for j in range(n))]
             ),
         )
-        table = Table(balls.centre.astype(np.float32), least.astype(np.float32))
+        table = Table(balls.centre.astype(np.float32), least.astype(np.uint8))
         weight = balls.sample_weight.astype(np.float32)
         return Lesson(table, balls.labels, weight, n_classes, around={1.0: around})
 

@@ -19,7 +19,7 @@ from bdnn.problem.problem import Problem
 from bdnn.search.descent import LARGE, descend
 from bdnn.search.embedding import as_levels, embed, of_steps, shallow_problem
 from bdnn.search.limits import projected
-from bdnn.search.loading import wait_until_ready
+from bdnn.search.loading import begin_to_load, wait_until_ready
 from bdnn.search.margin import widen_margin
 from bdnn.search.objective import Objective
 from bdnn.search.starts import Start, make_start, separating_start, straight_through
@@ -31,7 +31,7 @@ from bdnn.training.run import Run
 _PHASE = "search"
 PAID = "the search ended because more time had stopped paying"
 NOT_LOADED = "the compiled search was not loaded when its time was over"
-_FIRST_TIME = " (the first search on a machine compiles for about half a minute)"
+_FIRST_TIME = " (the first search on a machine compiles for some twenty seconds)"
 # Sweeps of the first round; every further round has twice as many, up to the last number.
 _FIRST_SWEEPS, _MOST_SWEEPS = 64, 1024
 # The same under constraints, where every walk has half as many again as the last, and walks after
@@ -193,11 +193,18 @@ def is_ready(
 ) -> bool:
     """Wait for compiled moves, whatever the loss is by now."""
     loading = run.slot("load", slot.remaining, until_close=False)
-    if any(term.prices_weights for term in run.problem.terms):
-        objectives = (*objectives, "sparsity")
     return wait_until_ready(
-        loading, run.problem.architecture, objectives=objectives, descends=descends
+        loading,
+        run.problem.architecture,
+        objectives=_moved(run, objectives),
+        descends=descends,
     )
+
+
+def _moved(run: Run[Any], objectives: Sequence[str]) -> Sequence[str]:
+    """Objectives that moves are compiled for."""
+    is_priced = any(term.prices_weights for term in run.problem.terms)
+    return (*objectives, "sparsity") if is_priced else objectives
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,7 +213,7 @@ class Begin(Phase):
 
     Exact descent takes any way down and soon forgets what gradients have learnt. Moves that never
     raise the loss and widen the margin come nearly as low and generalise better. Under constraints
-    every walk has a start of its own.
+    every walk has a start of its own. Gradients train while moves are loaded or compiled.
     """
 
     search: Search
@@ -214,11 +221,21 @@ class Begin(Phase):
     name: ClassVar[str] = _PHASE
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
-        if not is_ready(run, slot, self.search.objective.order):
-            self._train_by_gradients(run)
-        elif run.given is None and not run.problem.terms:
-            with self.search.few_threads():
+        search, seconds = self.search, slot.remaining
+        order = search.objective.order
+        begin_to_load(run.problem.architecture, _moved(run, order))
+        # The pace of a choice by validation is measured when nothing else runs.
+        is_loaded = run.validation is None or is_ready(run, slot, order)
+        if is_loaded and run.given is None and not run.problem.terms:
+            with search.few_threads():
                 self._begin(run, slot)
+        if run.is_close:
+            return
+        if not is_loaded or not is_ready(run, slot, order):
+            self._train_by_gradients(run)
+        elif search.first is not None and not (search.is_slow(seconds) or run.stopping):
+            with search.few_threads():
+                self._widen(run, search.first, slot.part(most=run.schedule.start * seconds))
 
     def _begin(self, run: Run[Any], slot: Slot) -> None:
         search, schedule, seconds = self.search, run.schedule, slot.remaining
@@ -241,19 +258,21 @@ class Begin(Phase):
         run.offer(search.first, _PHASE)
         if search.is_slow(seconds):
             reason = "the time limit left the start alone to train so large a network"
-            return run.end("feasible", reason)
-        if order[:2] != ("loss", "margin") or run.stopping:
-            return
-        widen_margin(
-            run.problem,
-            search.first,
-            slot=slot.part(most=schedule.start * seconds),
-            seed=run.spawn_seed(),
-            objectives=order[:2],
-            wanted_margin=search.objective.wanted_margin,
-            sweeps=_START_SWEEPS,
-            on_network=lambda network: run.offer(network, _PHASE),
-        )
+            run.end("feasible", reason)
+
+    def _widen(self, run: Run[Any], start: Network, slot: Slot) -> None:
+        objective = self.search.objective
+        if objective.order[:2] == _DEFAULT_OBJECTIVES:
+            widen_margin(
+                run.problem,
+                start,
+                slot=slot,
+                seed=run.spawn_seed(),
+                objectives=objective.order[:2],
+                wanted_margin=objective.wanted_margin,
+                sweeps=_START_SWEEPS,
+                on_network=lambda network: run.offer(network, _PHASE),
+            )
 
     def _train_by_gradients(self, run: Run[Any]) -> None:
         """Do without compiled code, when that was not ready in time."""
@@ -262,7 +281,7 @@ class Begin(Phase):
             "time limit",
             f"{NOT_LOADED}{_FIRST_TIME}, so that only gradients trained the network",
         )
-        if not run.interrupted and run.given is None:
+        if not run.interrupted and run.given is None and self.search.first is None:
             rng = np.random.default_rng(run.budget.seed)
             slot = run.slot("gradients", max(0.05, run.schedule.gradients * run.remaining))
             network = straight_through(run.problem, rng=rng, slot=slot)
