@@ -246,18 +246,18 @@ def output_costs(s: Arrays, shift: FloatArray, cost: FloatArray) -> None:
     cost[:] = loss * np.where(on, s.cost_on, s.cost_off).sum(axis=0)
     if error == 0.0 and hinge == 0.0:
         return
-    if len(scores) == 1 and len(s.mass) == 2:
+    if len(scores) == 1 and len(s.label_weight) == 2:
         # At a score of 0 the output is on, which is class 1.
         chosen = on[0].astype(int)
         scores = np.concatenate((-scores, scores))
     else:
         chosen = np.argmax(on if first else scores, axis=0)
-    classes = np.arange(len(s.mass))
-    cost += error * (s.mass * (classes[:, None] != chosen)).sum(axis=0)
+    classes = np.arange(len(s.label_weight))
+    cost += error * (s.label_weight * (classes[:, None] != chosen)).sum(axis=0)
     if hinge != 0.0 and len(scores) > 1:
         for c in classes:
             margin = scores[c] - np.delete(scores, c, axis=0).max(axis=0)
-            cost += hinge * s.mass[c] * np.maximum(0.0, wanted - margin)
+            cost += hinge * s.label_weight[c] * np.maximum(0.0, wanted - margin)
 
 
 def _levels(thresholds: FloatArray, sums: FloatArray) -> LevelArray:

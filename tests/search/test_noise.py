@@ -74,8 +74,8 @@ def test_an_input_of_some_weight_is_as_good_as_so_many_samples():
     assert unweighted != pytest.approx(same, abs=0.02)
 
 
-def moves(inputs, mass, most, *, seed=0, copies=200):
-    noise = ClassNoise(inputs, mass, most, np.random.default_rng(seed))
+def moves(inputs, label_weight, most, *, seed=0, copies=200):
+    noise = ClassNoise(inputs, label_weight, most, np.random.default_rng(seed))
     return np.array([noise.drawn(np.arange(len(inputs))) for _ in range(copies)])
 
 
@@ -98,8 +98,8 @@ def test_samples_move_by_parts_of_differences_within_their_class(seed, n_inputs,
 
 def test_moves_have_no_direction_that_they_prefer():
     rng = np.random.default_rng(4)
-    inputs, mass = rng.exponential(size=(40, 2)), np.ones((40, 1))
-    drawn = moves(inputs, mass, 0.8, copies=2000)
+    inputs, label_weight = rng.exponential(size=(40, 2)), np.ones((40, 1))
+    drawn = moves(inputs, label_weight, 0.8, copies=2000)
     assert abs(drawn.mean()) < 0.01 * drawn.std() * 5
     assert drawn.std() > 0.2
 
@@ -114,17 +114,17 @@ def test_features_of_two_values_do_not_move_along_a_class():
 
 def test_inputs_are_drawn_by_their_weight_and_never_without_one():
     inputs = np.array([[0.0], [1.0], [5.0], [100.0]])
-    mass = np.array([[3.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
-    noise = ClassNoise(inputs, mass, 1.0, np.random.default_rng(0))
+    label_weight = np.array([[3.0, 0.0], [1.0, 0.0], [0.0, 2.0], [0.0, 0.0]])
+    noise = ClassNoise(inputs, label_weight, 1.0, np.random.default_rng(0))
     drawn = noise._of_class(np.zeros(40000, dtype=np.intp))
     assert np.bincount(drawn, minlength=4) / 40000 == pytest.approx([0.75, 0.25, 0, 0], abs=0.01)
     assert (noise._of_class(np.full(100, 2)) == 2).all()
 
 
 def test_a_light_class_is_not_lost_beside_a_heavy_one():
-    mass = np.zeros((6, 3))
-    mass[[0, 1], 0], mass[[2, 3], 1], mass[[4, 5], 2] = 1e16, 1.0, 1e-12
-    noise = ClassNoise(np.arange(6.0)[:, None], mass, 1.0, np.random.default_rng(0))
+    label_weight = np.zeros((6, 3))
+    label_weight[[0, 1], 0], label_weight[[2, 3], 1], label_weight[[4, 5], 2] = 1e16, 1.0, 1e-12
+    noise = ClassNoise(np.arange(6.0)[:, None], label_weight, 1.0, np.random.default_rng(0))
     for first in (0, 2, 4):
         drawn = noise._of_class(np.full(1000, first))
         assert np.bincount(drawn, minlength=6)[[first, first + 1]] == pytest.approx(500, abs=80)

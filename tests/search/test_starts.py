@@ -57,7 +57,7 @@ def test_straight_through_learns_iris_unless_all_labels_are_smoothed_away(
 
 @pytest.mark.parametrize(
     "options",
-    [{"drift": 0.8}, {"single_features": 0.5}, {"has_tails": True}, {"drift": 0.8, "jitter": 0.1}],
+    [{"mixup": 0.8}, {"single_features": 0.5}, {"has_tails": True}, {"mixup": 0.8, "jitter": 0.1}],
     ids=str,
 )
 @pytest.mark.parametrize(("weights", "hidden"), [("ternary", (30,)), ("continuous", (20, 20))])

@@ -189,7 +189,7 @@ def test_what_is_tried_depends_on_classes_depth_and_samples(
 ):
     tried = trials.gradient_recipes(blobs(n_inputs, n_classes, hidden))
     assert [recipe.is_copied for recipe in tried] == is_copied
-    assert [recipe.drift > 0 for recipe in tried] == drifts
+    assert [recipe.mixup > 0 for recipe in tried] == drifts
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,14 @@ from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
 from bdnn.network.norms import check_norm, check_radius, check_units
 from bdnn.problem.bound import Bound
-from bdnn.problem.create import claims, constrain, demands_of, led_by, with_pattern, with_pattern_in
+from bdnn.problem.create import (
+    claims,
+    constrain,
+    describe_terms,
+    led_by,
+    with_pattern,
+    with_pattern_in,
+)
 from bdnn.problem.losses.average import moved_copies
 from bdnn.problem.losses.certified import CertifiedLoss
 from bdnn.problem.problem import Problem
@@ -193,7 +200,7 @@ def certificate_of(task: Task, robust: Robust | None) -> dict[str, Any]:
     if robust is not None:
         found["robust"] = robust.describe(task.samples, task.encoder) | task.problem.loss.claim()
     if task.problem.terms:
-        found |= {"promises": claims(task.problem), **demands_of(task.problem)}
+        found |= {"promises": claims(task.problem), **describe_terms(task.problem)}
     return found
 
 
@@ -274,8 +281,8 @@ def continued(
     and with balls in which activations hold.
     """
     before = tuple(trained.get(key) for key in ("robust", "constraints", "penalty"))
-    demands = demands_of(problem)
-    now = (robust, demands.get("constraints"), demands.get("penalty"))
+    terms = describe_terms(problem)
+    now = (robust, terms.get("constraints"), terms.get("penalty"))
     grows = not any(term.sees_samples for term in problem.terms)
     grows = grows and (robust is None or robust["loss"] == "pattern")
     is_kept = before == (None, None, None) or (before == now and grows)

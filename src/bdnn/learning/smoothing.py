@@ -45,19 +45,19 @@ def smooth_targets(
     X = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     mean = np.average(targets, axis=0, weights=weight)
     deviation = targets - mean
-    mass = weight / weight.mean()
+    relative_weight = weight / weight.mean()
     rows = rng.permutation(len(X))[:_MOST_ROWS]
     centres = X[rows[:_MOST_CENTRES]]
     best = (np.inf, _WIDTHS[0] / X.shape[1], _PENALTIES[0])
     for width in _WIDTHS:
         gamma = width / X.shape[1]
         features = _kernel(X[rows], centres, gamma) @ _root(centres, gamma)
-        for penalty, error in _errors(features, deviation[rows], mass[rows]):
+        for penalty, error in _errors(features, deviation[rows], relative_weight[rows]):
             best = min(best, (error, gamma, penalty))
     _, gamma, penalty = best
     root = _root(centres, gamma)
     features = _kernel(X[rows], centres, gamma) @ root
-    slopes = root @ _ridge(features, deviation[rows], mass[rows], penalty)
+    slopes = root @ _ridge(features, deviation[rows], relative_weight[rows], penalty)
     fitted = [
         _kernel(X[first : first + _CHUNK], centres, gamma) @ slopes
         for first in range(0, len(X), _CHUNK)
@@ -78,10 +78,10 @@ def _kernel(A: FloatArray, B: FloatArray, gamma: float) -> FloatArray:
 
 
 def _errors(
-    features: FloatArray, targets: FloatArray, mass: FloatArray
+    features: FloatArray, targets: FloatArray, relative_weight: FloatArray
 ) -> list[tuple[float, float]]:
     """Leave-one-out error of every penalty."""
-    root = np.sqrt(mass)[:, None]
+    root = np.sqrt(relative_weight)[:, None]
     features, wanted = features * root, targets * root
     squares, turn = np.linalg.eigh(features.T @ features)
     squares = np.maximum(squares, 1e-12 * squares[-1])
@@ -98,9 +98,9 @@ def _errors(
 
 
 def _ridge(
-    features: FloatArray, targets: FloatArray, mass: FloatArray, penalty: float
+    features: FloatArray, targets: FloatArray, relative_weight: FloatArray, penalty: float
 ) -> FloatArray:
-    weighted = features * mass[:, None]
+    weighted = features * relative_weight[:, None]
     gram = weighted.T @ features
     gram[np.diag_indices_from(gram)] += penalty
     return np.asarray(np.linalg.solve(gram, weighted.T @ targets))

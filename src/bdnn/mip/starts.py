@@ -252,5 +252,5 @@ def explain_conflict(
         fewer = [other for other in needed if other is not term]
         if is_infeasible(fewer):
             needed = fewer
-    names = problem.with_terms(needed).demands
+    names = problem.with_terms(needed).term_names
     raise InfeasibleError(f"{kept} can keep {names} together: leave one out or ask for less.")

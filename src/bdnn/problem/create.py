@@ -98,7 +98,7 @@ def _check_fewest(problem: Problem[Any]) -> None:
     asked = [term for term in problem.terms if term.wants_few_weights]
     if not all(term.is_feasible(fewest, problem) for term in asked):
         raise InfeasibleError(
-            f"no network keeps {problem.with_terms(asked).demands}: ask for less."
+            f"no network keeps {problem.with_terms(asked).term_names}: ask for less."
         )
 
 
@@ -144,7 +144,7 @@ def unmerged(problem: Problem[OutputLoss]) -> Problem[OutputLoss]:
     return Problem(problem.architecture, samples, OutputLoss(counts[rows], loss.grain))
 
 
-def demands_of(problem: Problem[Any]) -> dict[str, Any]:
+def describe_terms(problem: Problem[Any]) -> dict[str, Any]:
     """Names of the constraints, and prices, for a model file."""
     if not problem.terms:
         return {}

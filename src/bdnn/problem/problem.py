@@ -160,7 +160,7 @@ class Problem(Generic[AnyLoss]):
         return frozenset[str]().union(*(term.invalidates(self.architecture) for term in self.terms))
 
     @property
-    def demands(self) -> str:
+    def term_names(self) -> str:
         """What is asked for besides a small loss, in words for messages."""
         names = list(dict.fromkeys(term.name for term in self.terms))
         return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)

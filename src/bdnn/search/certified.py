@@ -27,7 +27,7 @@ from bdnn.search.limits import drawn_limits, into_limits
 from bdnn.search.state import free_limits
 
 _CODES = {"linf": 0, "l1": 1, "l2": 2}
-# First temperature, in units of the wanted lead times the mass of an average sample.
+# First temperature, in units of the wanted lead times the weight of an average sample.
 _HEAT = 0.05
 
 
@@ -46,7 +46,7 @@ class Balls:
     radius: FloatArray
     norm: str  # {"linf", "l1", "l2"}
     labels: NDArray[np.intp]  # (n_samples,)
-    mass: FloatArray  # (n_samples,)
+    sample_weight: FloatArray  # (n_samples,)
     bins: tuple[BinReach, ...] = ()
 
     def sums(self, W: FloatArray) -> Bounds:
@@ -91,15 +91,15 @@ def best_cut(
     above a threshold that its least sum reaches and below one that its largest sum does not; only
     least sums need to be tried.
     """
-    mass = np.zeros((len(balls.labels), n_classes))
-    mass[np.arange(len(mass)), balls.labels] = balls.mass
+    label_weight = np.zeros((len(balls.labels), n_classes))
+    label_weight[np.arange(len(label_weight)), balls.labels] = balls.sample_weight
     best, found = -np.inf, (0, 0.0, 0, 0)
     for j in range(low.shape[1]):
         by_low, by_high = np.argsort(low[:, j]), np.argsort(high[:, j])
         levels, highest = low[by_low, j], high[by_high, j]
-        above = np.cumsum(mass[by_low][::-1], axis=0)[::-1]
+        above = np.cumsum(label_weight[by_low][::-1], axis=0)[::-1]
         above = above[np.searchsorted(levels, levels)]
-        below = np.concatenate((np.zeros((1, n_classes)), np.cumsum(mass[by_high], axis=0)))
+        below = np.concatenate((np.zeros((1, n_classes)), np.cumsum(label_weight[by_high], axis=0)))
         below = below[np.searchsorted(highest, levels)]
         for on in range(n_classes):
             rest = np.where(np.arange(n_classes) == on, -np.inf, below)
@@ -159,7 +159,7 @@ def improve_worst_case(
         shape, widths = network.architecture, np.array(network.architecture.widths)
         state.weights[:] = into_limits(state.weights, limits, shape, widths, rng)
     refresh_leads(state)
-    heat = _HEAT * wanted * float(balls.mass.mean())
+    heat = _HEAT * wanted * float(balls.sample_weight.mean())
     seconds, done = slot.remaining, 0
     current = network
     while done < sweeps:
@@ -203,7 +203,7 @@ def _state(  # type: ignore[no-untyped-def]
         radius=balls.radius.astype(float),
         norm=np.array([_CODES[balls.norm]], dtype=np.int64),
         label=balls.labels.astype(np.int64),
-        mass=balls.mass.astype(float),
+        sample_weight=balls.sample_weight.astype(float),
         weights=weights,
         weight_at=np.array([0, split, len(weights)]),
         limits=limits or free_limits(shape, np.array(shape.widths), paired=False),

@@ -22,7 +22,7 @@ from bdnn.search.loading import load_moves
 from bdnn.search.objective import Objective, has_margins, output_margins
 from bdnn.search.state import SearchState
 
-# First temperature, in units of the wanted margin times the mass of an average sample.
+# First temperature, in units of the wanted margin times the weight of an average sample.
 _HEAT = 0.05
 _CALL_WORK = 4_000_000
 # Attempts in a row that may fail to raise the smallest margin.
@@ -109,8 +109,8 @@ class _Widening:
             # Weights that were removed for an earlier objective stay removed.
             state.freeze_zeros()
         best, best_key = network, objective.key(self.problem, network)
-        mass = self.problem.loss.label_weight
-        sample = float(mass.sum()) / max(1.0, float(np.count_nonzero(mass)))
+        label_weight = self.problem.loss.label_weight
+        sample = float(label_weight.sum()) / max(1.0, float(np.count_nonzero(label_weight)))
         heat = _HEAT * sample * objective.wanted_margin * s.goal[2]
         hidden = int(s.unit_at[-2])
         size = max(1, _CALL_WORK // max(1, s.sums.shape[1] * int(s.widths[0])))

@@ -1,9 +1,9 @@
 """What a search minimises: loss, 0-1 error, margin and number of weights, in a chosen order.
 
-Of one input with outputs ``s_l`` (pre-activation minus threshold) and class masses ``m_l``:
+Of one input with outputs ``s_l`` (pre-activation minus threshold) and class weights ``m_l``:
 
 - ``loss``: ``sum_l  m_l [s_l < 0] + (sum_k m_k - m_l) [s_l >= 0]``, the paper's output loss;
-- ``error``: the mass outside the predicted class;
+- ``error``: the weight outside the predicted class;
 - ``margin``: ``sum_l m_l max(0, wanted - (s_l - max_{k != l} s_k))``, the hinge that an output
   margin below ``wanted`` costs;
 - ``smallest_margin``: minus the smallest output margin of an input's leading class, relative to the
@@ -86,8 +86,8 @@ class Objective:
         weight = 1.0
         for name in reversed([name for name in self.order if name in _SUMS]):
             goal[_SUMS.index(name)] = weight
-            # Loss and error move in steps of the smallest mass, or less where masses are odd; then
-            # the search is led by a sum, and what it returns is still compared by `key`.
+            # Loss and error move in steps of the smallest weight, or less where weights are odd;
+            # then the search is led by a sum, and what it returns is still compared by `key`.
             weight = 1.0 + weight * worst[name] / smallest
         return goal
 

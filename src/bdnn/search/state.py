@@ -62,12 +62,12 @@ class SearchState:
         rules = [shape.activation_of(k) for k in range(shape.n_layers)]
         m = problem.samples.n_lines
         inputs, bits = _stored(problem.lines)
-        on = off = mass = np.zeros((outputs, m))
+        on = off = label_weight = np.zeros((outputs, m))
         if not is_number:
             scale, loss = 2.0 if self.paired else 1.0, problem.loss
             on = scale * np.ascontiguousarray(loss.cost_on.T[-outputs:])
             off = scale * np.ascontiguousarray(loss.cost_off.T[-outputs:])
-            mass = np.ascontiguousarray(loss.label_weight.T)
+            label_weight = np.ascontiguousarray(loss.label_weight.T)
         # What compiled moves work on.
         self.arrays = Arrays(
             inputs=inputs,
@@ -83,7 +83,7 @@ class SearchState:
             cost=np.zeros(m),
             cost_on=on,
             cost_off=off,
-            mass=mass,
+            label_weight=label_weight,
             values=np.concatenate([*values, [-1.0, 0.0, 1.0]]),
             value_at=np.concatenate(([0], np.cumsum([len(v) for v in values]))).astype(np.int64),
             threshold_kind=THRESHOLD_CODES[shape.thresholds],

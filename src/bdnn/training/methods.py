@@ -156,7 +156,7 @@ class Auto(Descent):
         schedule = run.schedule
         search = Search(run, self.objectives, self.wanted_margin, self.start, self.patience)
         narrow, is_listed = None, False
-        if search.is_led_by_loss:
+        if search.loss_is_primary:
             narrow, is_listed = narrow_bound(run, self.patience)
         share = schedule.listed_search if is_listed else schedule.search
         kept = schedule.choose if run.validation is not None else schedule.widen

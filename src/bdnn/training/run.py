@@ -313,9 +313,9 @@ class Run(Generic[AnyLoss]):
     def result(self, method: str) -> Trained:
         """Close the run: recompute everything from the best network."""
         if self.incumbent is None:
-            demands = self.problem.demands or "what is asked of networks"
+            asked = self.problem.term_names or "what is asked of networks"
             raise NoSolutionError(
-                f"no network that keeps {demands} was found in this time: run longer, use method "
+                f"no network that keeps {asked} was found in this time: run longer, use method "
                 "'auto' or 'exact', or ask for less, such as a smaller radius."
             )
         network, objective = self.incumbent

@@ -75,9 +75,9 @@ def test_splits_refine_and_lower_the_majority_loss(kind, weights):
     partition, rng = Partition(problem), np.random.default_rng(0)
 
     def loss() -> float:
-        mass = np.zeros((partition.n_clusters, 2))
-        np.add.at(mass, partition.cluster, problem.loss.label_weight)
-        return float(majority_loss(mass).sum())
+        label_weight = np.zeros((partition.n_clusters, 2))
+        np.add.at(label_weight, partition.cluster, problem.loss.label_weight)
+        return float(majority_loss(label_weight).sum())
 
     before, first = partition.cluster.copy(), loss()
     losses = np.ones(len(problem.inputs))

@@ -53,7 +53,7 @@ class Arrays(NamedTuple):
     # (outputs, n_inputs).
     cost_on: FloatArray
     cost_off: FloatArray
-    mass: FloatArray  # (classes, n_inputs)
+    label_weight: FloatArray  # (classes, n_inputs)
     # Allowed weights of every integer layer, ascending; a continuous layer has none. The last three
     # are -1, 0 and 1.
     values: FloatArray
@@ -61,7 +61,7 @@ class Arrays(NamedTuple):
     threshold_kind: int
     # Weights of loss, error and hinge, the wanted margin, and whether ties go to the first class.
     goal: FloatArray
-    # What makes the cost instead of on, off, mass and goal, where outputs are numbers.
+    # What makes the cost instead of on, off, label_weight and goal, where outputs are numbers.
     targets: Targets
 
 

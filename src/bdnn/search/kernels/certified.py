@@ -58,7 +58,7 @@ class Worst(NamedTuple):
     # largest entry, or the Euclidean length.
     norm: IntArray
     label: NDArray[np.int64]  # (n_samples,)
-    mass: FloatArray  # (n_samples,)
+    sample_weight: FloatArray  # (n_samples,)
     # Weights of the hidden layer and then of the outputs, and where each begin.
     weights: FloatArray
     weight_at: IntArray
@@ -216,7 +216,7 @@ def sample_cost(s: Worst, i: int, j: int, reached: int) -> float:
             if j >= 0:
                 lead += contribution(s.V[c, j] - s.V[o, j], reached)
             worst = min(worst, lead)
-    return float(s.mass[i] * max(0.0, s.wanted[0] - worst))
+    return float(s.sample_weight[i] * max(0.0, s.wanted[0] - worst))
 
 
 @compiled

@@ -43,7 +43,7 @@ def output_costs(s: Arrays, shift: FloatArray, first: int, cost: FloatArray) -> 
         return
     top = s.unit_at[len(s.unit_at) - 2]
     outputs, m = shift.shape
-    classes = len(s.mass)
+    classes = len(s.label_weight)
     loss, error, hinge, wanted = s.goal[0], s.goal[1], s.goal[2], s.goal[3]
     for i in range(m):
         cost[i] = 0.0
@@ -76,7 +76,7 @@ def output_costs(s: Arrays, shift: FloatArray, first: int, cost: FloatArray) -> 
             chosen = best
         chosen = max(chosen, 0)
         for c in range(classes):
-            share = s.mass[c, first + i]
+            share = s.label_weight[c, first + i]
             if share == 0.0:
                 continue
             if c != chosen:

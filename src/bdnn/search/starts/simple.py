@@ -88,12 +88,13 @@ def linear_start(problem: Problem[OutputLoss], rng: np.random.Generator) -> Netw
     if shape.has_levels:
         return as_levels(linear_start(of_steps(problem), rng), shape)
     network = random_start(problem, rng)
-    X, mass = problem.inputs, problem.loss.label_weight
-    total = mass.sum(axis=1)
+    X, label_weight = problem.inputs, problem.loss.label_weight
+    total = label_weight.sum(axis=1)
     W, t = network.weights[0].copy(), network.thresholds[0].copy()
     for j in range(len(W)):
         rows = np.flatnonzero(rng.random(len(X)) < 0.5)
-        wanted = mass[rows, j % mass.shape[1]] / np.maximum(total[rows], 1e-300) - 0.5
+        own = label_weight[rows, j % label_weight.shape[1]]
+        wanted = own / np.maximum(total[rows], 1e-300) - 0.5
         root = np.sqrt(total[rows])
         design = np.column_stack((X[rows], np.ones(len(rows)))) * root[:, None]
         plane = np.linalg.lstsq(design, wanted * root, rcond=None)[0] if len(rows) else 0.0 * X[0]
@@ -261,8 +262,8 @@ def best_single_features(problem: Problem[OutputLoss], rng: np.random.Generator)
     if not allows_single_features(shape) or not len(problem.inputs):
         return None
     lines = _some_lines(problem, rng)
-    inputs, mass = problem.inputs[lines], problem.loss.label_weight[lines]
-    gains = 2.0 * mass - mass.sum(axis=1, keepdims=True)
+    inputs, label_weight = problem.inputs[lines], problem.loss.label_weight[lines]
+    gains = 2.0 * label_weight - label_weight.sum(axis=1, keepdims=True)
     W = np.zeros((shape.n_outputs, shape.n_features))
     best = np.maximum(gains.sum(axis=0), 0.0)
     t = np.where(best > 0.0, -1.0, 1.0)

@@ -97,13 +97,13 @@ class LatentWeights:
         m = len(inputs)
         self.batch = int(np.clip(m // 64, min(_BATCH, m), _LARGEST_BATCH))
 
-    def make_noise(self, jitter: float, drift: float) -> None:
+    def make_noise(self, jitter: float, mixup: float) -> None:
         """Let every batch have noise."""
-        mass = self.problem.loss.label_weight
+        label_weight = self.problem.loss.label_weight
         if jitter:
-            self.by_rank = RankNoise(self.inputs, mass.sum(axis=1), jitter, self.rng)
-        if drift:
-            self.by_class = ClassNoise(self.inputs, mass, drift, self.rng)
+            self.by_rank = RankNoise(self.inputs, label_weight.sum(axis=1), jitter, self.rng)
+        if mixup:
+            self.by_class = ClassNoise(self.inputs, label_weight, mixup, self.rng)
 
     def batches(self) -> Iterator[IntArray]:
         """All inputs once, in random order."""
@@ -259,7 +259,7 @@ def straight_through(
     # Spread of the noise that every batch gets, in ranks as a share of all samples.
     jitter: float = 0.0,
     # Largest part of the difference of two samples of its class that a sample is moved by.
-    drift: float = 0.0,
+    mixup: float = 0.0,
     # Part of every sample that is spread evenly over all classes, which keeps scores from growing
     # and all samples of account.
     smoothing: float = 0.0,
@@ -284,7 +284,7 @@ def straight_through(
     if start is None and single_features and can_be_single:
         start = single_feature_start(problem, rng, share=single_features)
     trainer = LatentWeights(problem, start, rng, smoothing, with_tails if has_tails else box)
-    trainer.make_noise(jitter, drift)
+    trainer.make_noise(jitter, mixup)
     progress, is_timed = 0.0, False
     for epoch in range(epochs):
         progress = max(progress, epoch / epochs)
@@ -358,16 +358,16 @@ class ClassNoise:
         self,
         inputs: FloatArray,  # (n_inputs, n_features)
         # (n_inputs, n_classes): how many samples of every class an input stands for.
-        mass: FloatArray,
+        label_weight: FloatArray,
         most: float,  # largest part of a difference
         rng: np.random.Generator,
     ) -> None:
         self.inputs, self.most, self.rng = inputs, most, rng
-        self.leading = mass.argmax(axis=1)
+        self.leading = label_weight.argmax(axis=1)
         # Samples stand in a row, each class over an interval of length 1, so that one number draws
         # one of a class, however light that is beside others.
-        share = mass / np.maximum(mass.sum(axis=0), np.finfo(float).tiny)
-        self.ends = (np.cumsum(share, axis=0) + np.arange(mass.shape[1])).T.ravel()
+        share = label_weight / np.maximum(label_weight.sum(axis=0), np.finfo(float).tiny)
+        self.ends = (np.cumsum(share, axis=0) + np.arange(label_weight.shape[1])).T.ravel()
         self.kept = np.flatnonzero([has_few_values(np.sort(column)) for column in inputs.T])
 
     def drawn(self, rows: IntArray) -> FloatArray:

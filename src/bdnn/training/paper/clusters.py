@@ -31,8 +31,8 @@ _MOST_COPIES = 100
 class Sampler:
     """Draws batches of some size from a problem whose equal samples are merged.
 
-    With integer masses every sample is drawn on its own, so that a batch may hold a part of the
-    samples of an input; otherwise an input and class is drawn with its whole mass.
+    With integer weights every sample is drawn on its own, so that a batch may hold a part of the
+    samples of an input; otherwise an input and class is drawn with its whole weight.
     """
 
     def __init__(self, problem: Problem[OutputLoss], size: int) -> None:
@@ -66,9 +66,9 @@ class Sampler:
         rows = np.union1d(self.rows[pairs], self.problem.needed_lines)
         place = np.searchsorted(rows, self.rows[pairs])
         weight = 1.0 if self.is_counted else self.weight[pairs]
-        mass = np.zeros((len(rows), self.problem.loss.label_weight.shape[1]))
-        np.add.at(mass, (place, self.labels[pairs]), weight)
-        return rows, self.problem.with_loss(OutputLoss.of_weights(mass), rows)
+        label_weight = np.zeros((len(rows), self.problem.loss.label_weight.shape[1]))
+        np.add.at(label_weight, (place, self.labels[pairs]), weight)
+        return rows, self.problem.with_loss(OutputLoss.of_weights(label_weight), rows)
 
 
 class Partition:
@@ -132,21 +132,21 @@ def label_cut(
     loss of both sides is least. Equal inputs always stay together.
     """
     chosen = _some(rows, rng)
-    X, mass = problem.inputs[chosen], problem.loss.label_weight[chosen]
-    directions = _class_directions(X, mass, problem.architecture.weights[0], rng)
-    line, place, cost = _best_cut(X @ directions.T, mass)
-    if not cost < float(majority_loss(mass.sum(axis=0))):
+    X, label_weight = problem.inputs[chosen], problem.loss.label_weight[chosen]
+    directions = _class_directions(X, label_weight, problem.architecture.weights[0], rng)
+    line, place, cost = _best_cut(X @ directions.T, label_weight)
+    if not cost < float(majority_loss(label_weight.sum(axis=0))):
         return None
     return np.asarray(problem.inputs[rows] @ directions[line] > place)
 
 
 def _class_directions(
-    X: FloatArray, mass: FloatArray, weights: WeightSet, rng: np.random.Generator
+    X: FloatArray, label_weight: FloatArray, weights: WeightSet, rng: np.random.Generator
 ) -> FloatArray:
     """Directions in a weight set along which the leading class is told from the others."""
-    leading = int(mass.sum(axis=0).argmax())
-    total = mass.sum(axis=1)
-    wanted = 2.0 * mass[:, leading] / total - 1.0
+    leading = int(label_weight.sum(axis=0).argmax())
+    total = label_weight.sum(axis=1)
+    wanted = 2.0 * label_weight[:, leading] / total - 1.0
     centred = X - np.average(X, axis=0, weights=total)
     weighted = centred * total[:, None]
     gram = weighted.T @ centred
@@ -157,11 +157,11 @@ def _class_directions(
     return fit_to_set(np.vstack([np.tile(plane, (trials, 1)), np.eye(X.shape[1])]), weights, rng)
 
 
-def _best_cut(projections: FloatArray, mass: FloatArray) -> tuple[int, float, float]:
+def _best_cut(projections: FloatArray, label_weight: FloatArray) -> tuple[int, float, float]:
     """Which of some lines to cut and where, for the least majority loss of both parts."""
     order = np.argsort(projections, axis=0, kind="stable")
     levels = np.take_along_axis(projections, order, axis=0)
-    left = np.cumsum(mass[order], axis=0)
+    left = np.cumsum(label_weight[order], axis=0)
     cost = (majority_loss(left) + majority_loss(left[-1:] - left))[:-1]
     cost = np.where(levels[1:] > levels[:-1] + 1e-9, cost, np.inf)
     place, line = np.unravel_index(int(cost.argmin()), cost.shape)
@@ -198,9 +198,10 @@ def numbered(groups: IndexArray | BoolArray) -> IndexArray:
     return np.unique(groups, axis=0, return_inverse=True)[1].reshape(-1)
 
 
-def majority_loss(mass: FloatArray) -> FloatArray:
-    """Least loss of inputs that must get the same outputs; class masses on the last axis."""
-    return np.asarray(np.minimum(mass, mass.sum(axis=-1, keepdims=True) - mass).sum(axis=-1))
+def majority_loss(label_weight: FloatArray) -> FloatArray:
+    """Least loss of inputs that must get the same outputs; weights of classes on the last axis."""
+    others = label_weight.sum(axis=-1, keepdims=True) - label_weight
+    return np.asarray(np.minimum(label_weight, others).sum(axis=-1))
 
 
 def _some(rows: IndexArray, rng: np.random.Generator) -> IndexArray:

@@ -141,7 +141,7 @@ def _single_layer(epoch: EpochProblem, pool: UnitPool) -> Network:
     constant = epoch.problem.constant_network()
     if shape.thresholds == "layer" or not len(pool):
         return constant
-    off = epoch.mass
+    off = epoch.label_weight
     gain = 2 * off - off.sum(axis=1, keepdims=True)
     merit = pool.on.astype(float) @ gain
     W, t = constant.weights[0].copy(), constant.thresholds[0].copy()
@@ -161,7 +161,7 @@ def _first_layer(
     Greedy: pairs of clusters that should differ and do not yet are served first, then chance
     decides with the margin as its weight.
     """
-    wanted = epoch.mass * 2 > epoch.mass.sum(axis=1, keepdims=True)
+    wanted = epoch.label_weight * 2 > epoch.label_weight.sum(axis=1, keepdims=True)
     one, two = np.nonzero(np.triu((wanted[:, None, :] != wanted[None, :, :]).any(axis=2)))
     splits = pool.on[:, one] != pool.on[:, two]
     room = pool.margin / max(float(pool.margin.max()), 1e-300)
@@ -197,7 +197,7 @@ def _with_upper_layers(
         shape.ties,
     )  # fmt: skip
     samples = Samples.merge(below.on.T.astype(float), apart=True)
-    problem = Problem(above, samples, OutputLoss.of_weights(epoch.mass))
+    problem = Problem(above, samples, OutputLoss.of_weights(epoch.label_weight))
     found = descend(
         problem,
         slot=slot,
@@ -212,10 +212,10 @@ def _with_upper_layers(
 
 def _votes(problem: Problem[OutputLoss]) -> Network:
     """Outputs for which every unit votes by the sign of its correlation with the class."""
-    shape, X, mass = problem.architecture, problem.inputs, problem.loss.label_weight
-    total = mass.sum(axis=1)
+    shape, X, label_weight = problem.architecture, problem.inputs, problem.loss.label_weight
+    total = label_weight.sum(axis=1)
     centred = X - np.average(X, axis=0, weights=total)
-    share = mass - total[:, None] * (mass.sum(axis=0) / total.sum())
+    share = label_weight - total[:, None] * (label_weight.sum(axis=0) / total.sum())
     W: FloatArray = share.T @ centred
     kind = shape.weights[0]
     largest = np.abs(W).max(axis=1, keepdims=True, initial=0.0)
@@ -313,8 +313,8 @@ def propose_directions(
 
 def _regressions(epoch: EpochProblem, count: int, rng: np.random.Generator) -> FloatArray:
     X, p = epoch.problem.inputs, epoch.n_clusters
-    leading = epoch.mass.argmax(axis=1)
-    n_classes = epoch.mass.shape[1]
+    leading = epoch.label_weight.argmax(axis=1)
+    n_classes = epoch.label_weight.shape[1]
     kind = rng.integers(0, 3, size=count)
     sides = rng.random((count, n_classes)) < 0.5
     sides[kind == 0] = np.eye(n_classes, dtype=bool)[rng.integers(0, n_classes, (kind == 0).sum())]

@@ -67,7 +67,7 @@ class EpochProblem:
         return int(self.groups.max(initial=-1)) + 1
 
     @cached_property
-    def mass(self) -> FloatArray:
+    def label_weight(self) -> FloatArray:
         """Mass of every class in every cluster."""
         return joint_loss(self.problem.loss, self.groups).label_weight
 

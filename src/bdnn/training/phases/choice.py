@@ -23,7 +23,7 @@ from bdnn.training.phases.trials import (
     Trials,
     full_seconds,
     gradient_recipes,
-    loss_per_mass,
+    loss_per_weight,
 )
 from bdnn.training.run import Run
 
@@ -51,7 +51,7 @@ class Widen(Phase):
 
     def applies(self, run: Run[Any]) -> bool:
         """Tell whether anything follows the loss, and there are moves for it."""
-        wants = run.validation is not None or self.search.widens or not self.search.is_led_by_loss
+        wants = run.validation is not None or self.search.widens or not self.search.loss_is_primary
         return wants and self.search.is_compiled and run.problem.is_free
 
     def execute(self, run: Run[Any], slot: Slot) -> None:
@@ -73,9 +73,9 @@ class Widen(Phase):
                 )
             if found is not None:
                 run.choose_by_validation(found)
-        elif search.widens or not search.is_led_by_loss:
+        elif search.widens or not search.loss_is_primary:
             refined = search.refined(run.best, search.objective, slot.remaining)
-            if search.is_led_by_loss:
+            if search.loss_is_primary:
                 run.offer(refined, "margin", or_equal=True)
             else:
                 run.choose(refined, "margin")
@@ -136,10 +136,10 @@ def refit_by_validation(
     if found is not None:
         recipe, expected = found
         whole = search.problem
-        same = loss_per_mass(whole, whole.constant_network())
+        same = loss_per_weight(whole, whole.constant_network())
         # Nearer to what is usual than to a network that says the same for all inputs.
         if expected is None:
-            most = (loss_per_mass(whole, search.best) + same) / 2
+            most = (loss_per_weight(whole, search.best) + same) / 2
         else:
             most = min(_WORSE * expected + _MUCH_WORSE, max(expected, (expected + same) / 2))
         trials = Trials(search, whole, validation, slot)
@@ -149,7 +149,7 @@ def refit_by_validation(
         if expected is None:
             network = trials.simplest(network)
         # Gradients sometimes end in a network that says nearly the same for all inputs.
-        if loss_per_mass(whole, network) <= most:
+        if loss_per_weight(whole, network) <= most:
             return trials.whole(network)
     if slot.is_over():
         return None

@@ -140,7 +140,7 @@ class Cuts:
             ),
         )
         table = Table(balls.centre.astype(np.float32), least.astype(np.uint8))
-        weight = balls.mass.astype(np.float32)
+        weight = balls.sample_weight.astype(np.float32)
         return Lesson(table, balls.labels, weight, n_classes, around={1.0: around})
 
     def units(self, used: IndexArray, n_features: int) -> tuple[FloatArray, FloatArray]:

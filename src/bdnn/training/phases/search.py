@@ -116,7 +116,7 @@ class Search:
         if run.problem.terms and self.objective.order not in (_DEFAULT_OBJECTIVES, ("loss",)):
             raise ModelError(
                 f"objectives={self.objective.order!r} cannot be combined with "
-                f"{run.problem.demands}: leave objectives out, or give margins a price by "
+                f"{run.problem.term_names}: leave objectives out, or give margins a price by "
                 "Regularizer(saturated_margin=...)."
             )
         self.is_compiled = True  # whether the moves were loaded in time
@@ -131,14 +131,14 @@ class Search:
         return self.run.best
 
     @property
-    def is_led_by_loss(self) -> bool:
+    def loss_is_primary(self) -> bool:
         """Whether the loss comes first, so that a proof of its optimality ends the search."""
         return self.objective.order[0] == "loss"
 
     @property
     def wants_proof(self) -> bool:
         """Whether bounds and solvers are worth the time that is left."""
-        return self.is_led_by_loss and not self.is_rushed
+        return self.loss_is_primary and not self.is_rushed
 
     @property
     def is_rushed(self) -> bool:

@@ -30,7 +30,7 @@ _JITTERS, _DEEP_JITTER, _MANY_FEATURES = (0.06, 0.12), 0.1, 12
 _EPOCHS, _RATES, _SMOOTHING = (100, 300), (0.02, 0.04), (0.0, 0.2)
 # Noise along the differences of a class, for more than two classes. Two mostly overlap, and then it
 # costs accuracy (two points on boston-housing; on digits, iris and wine it gains up to one).
-_DRIFT = 0.8
+_MIXUP = 0.8
 # Share of units that begin with a single feature, for two classes and where there is one such unit
 # for every feature at least.
 _SINGLE_FEATURES = 0.5
@@ -44,7 +44,7 @@ class Recipe:
 
     is_copied: bool  # whether a shallow network is trained, for a deep one to copy
     jitter: float = 0.0  # noise of the inputs, in ranks as a share of all samples
-    drift: float = 0.0  # noise along the differences of a class, as their largest part
+    mixup: float = 0.0  # noise along the differences of a class, as their largest part
     objective: Objective | None = None  # what moves improve after the gradients
     # Whether outputs that look at one feature each take the place of gradients.
     has_single_features: bool = False
@@ -62,8 +62,8 @@ def gradient_recipes(problem: Problem[OutputLoss]) -> list[Recipe]:
             return [Recipe(True, usual), Recipe(False, _DEEP_JITTER)]
         return [Recipe(False, usual), Recipe(False, more)]
     if can_copy and len(problem.inputs) < _MANY_INPUTS:
-        return [Recipe(True, usual, _DRIFT), Recipe(False, _DEEP_JITTER)]
-    return [Recipe(False, _DEEP_JITTER if can_copy else usual, _DRIFT), Recipe(can_copy, usual)]
+        return [Recipe(True, usual, _MIXUP), Recipe(False, _DEEP_JITTER)]
+    return [Recipe(False, _DEEP_JITTER if can_copy else usual, _MIXUP), Recipe(can_copy, usual)]
 
 
 def noisy_gradients(
@@ -91,7 +91,7 @@ def noisy_gradients(
         epochs=_EPOCHS[has_many],
         learning_rate=_RATES[has_many],
         jitter=averaged * noise.jitter,
-        drift=noise.drift,
+        mixup=noise.mixup,
         smoothing=_SMOOTHING[has_many],
         single_features=_SINGLE_FEATURES if n_single >= shape.n_features else 0.0,
         # Without noise they fit too closely (credit-default, continuous weights: 0.6 points).
@@ -105,7 +105,7 @@ def full_seconds(problem: Problem[OutputLoss], epoch: float) -> float:
     return epoch * _EPOCHS[problem.architecture.n_outputs > 2]
 
 
-def loss_per_mass(problem: Problem[OutputLoss], network: Network) -> float:
+def loss_per_weight(problem: Problem[OutputLoss], network: Network) -> float:
     """Loss of a network per sample of weight 1."""
     return float(problem.value(network)) / problem.loss.total
 
@@ -241,7 +241,7 @@ class Trials:
         if network is None:
             return self.validation.loss.label_weight.sum(axis=1), np.inf
         mistakes = self.validation.loss.mistakes(network, self.validation.samples)
-        return mistakes, loss_per_mass(self.problem, network)
+        return mistakes, loss_per_weight(self.problem, network)
 
     def learn(self, *, then: int) -> None:
         """Train by gradients in several ways; so many steps follow."""
