@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 from bdnn import limits
 from bdnn.encoding import Encoder, Inputs
 from bdnn.errors import DataError
-from bdnn.estimators.display import card
 from bdnn.estimators.problems import Robust
 from bdnn.estimators.tables import known_codes
 from bdnn.evaluation.explanation import Explanation, explain
@@ -37,7 +36,7 @@ from bdnn.network.activation import Activation, FloatArray
 from bdnn.network.architecture import WeightSet
 from bdnn.network.network import Network
 from bdnn.progress import Words
-from bdnn.report import Subject, make_page
+from bdnn.report import Subject, make_card, make_page
 from bdnn.robustness import Attack, Certification, PerturbationSet, Verification
 from bdnn.robustness import attack as attack_samples
 from bdnn.robustness import certify as certify_samples
@@ -68,7 +67,9 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
 
     def _repr_html_(self) -> str:
         """A card of a fitted model, scikit-learn's box before."""
-        return card(self) if hasattr(self, "model_") else str(estimator_html_repr(self))
+        if not hasattr(self, "model_"):
+            return str(estimator_html_repr(self))
+        return make_card(type(self).__name__, self.model_, self.result_)
 
     def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
         """What a notebook shows."""
@@ -158,7 +159,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         Verification
         """
         around, radius = self._around(X, y, radius, norm, units, domain)
-        return verify_samples(around, radius, reference=self._reference(reference), **options)
+        return verify_samples(around, radius, reference=self._optional_values(reference), **options)
 
     def attack(
         self,
@@ -194,7 +195,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         assert size is not None
         seed = int(check_random_state(random_state).randint(2**31 - 1))
         return attack_samples(
-            around, size, reference=self._reference(reference), seed=seed, **options
+            around, size, reference=self._optional_values(reference), seed=seed, **options
         )
 
     def predictor(self) -> Predictor:
@@ -321,7 +322,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
             Of the page.
         """
         record = self._record(getattr(self, "extra_", None))
-        codes = None if X is None else self._values(X)
+        codes = self._optional_values(X)
         labels = None if y is None else np.asarray(y)
         if (codes is None) != (labels is None):
             raise DataError("a page needs X and y or neither, got one of them: give both.")
@@ -350,8 +351,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         if self._memory is not None:
             certificate["seen"] = SeenRows.of(self._memory.samples.values).to_dict()
         if certificate or promises:
-            kept = certificate.get("promises", ())
-            certificate["promises"] = [*kept, *(dict(promise) for promise in promises)]
+            certificate["promises"] = [*certificate.get("promises", ()), *map(dict, promises)]
         result = self.result_.to_dict()
         if not (proof and len(json.dumps(result.get("certificate"))) <= limits.PROOF_CHARACTERS):
             result.pop("certificate", None)
@@ -362,7 +362,7 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "model_")
         return known_codes(self, X, self.encoder_)
 
-    def _reference(self, X: ArrayLike | None) -> FloatArray | None:
+    def _optional_values(self, X: ArrayLike | None) -> FloatArray | None:
         return None if X is None else self._values(X)
 
     def _around(
@@ -391,9 +391,7 @@ def _plain_parameter(value: Any) -> Any:
         return value.name
     if isinstance(value, Inputs | Limits | Robust):
         return asdict(value)
-    if isinstance(value, np.generic):
-        return value.item()
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     if isinstance(value, list | tuple):
         return [_plain_parameter(item) for item in value]
