@@ -48,7 +48,7 @@ WEIGHTS = "ternary"
 
 # Kept of the time for the loss and the probabilities of the network: a part, seconds per row of a
 # usual machine, and a part again that they never exceed.
-_KEPT, _KEPT_PER_ROW, _MOST_KEPT = 0.03, 1e-4, 0.3
+_KEPT, _KEPT_PER_ROW, _MOST_KEPT = 0.03, 1.2e-5, 0.6
 _TOLD_EVERY = 0.05
 
 
