@@ -127,6 +127,17 @@ def test_columns_of_several_tiles(n_features, weights):
     assert_like_the_forward_pass(model, rng.normal(size=(700, n_features)))
 
 
+def test_numbers_that_no_unit_looks_at():
+    shape = Architecture.create(9, 2, hidden=(3,), weights="ternary")
+    weights, thresholds = (np.zeros((3, 9)), np.eye(2, 3)), (np.zeros((3, 1)), np.zeros((2, 1)))
+    model = Model(Encoder.of_features(9), Network(shape, weights, thresholds), (0, 1))
+    layout = Predictor(model)._sliced
+    # Compiled code checks no index: there is a line for every number, and one of zeros.
+    assert layout.n_digits == 1
+    assert len(layout.sum_groups) == 0
+    assert_like_the_forward_pass(model, np.random.default_rng(0).integers(0, 9, (700, 9)) + 0.0)
+
+
 @pytest.mark.parametrize("n_bits", [1, 7, 8, 9, 300])
 def test_counts_of_many_bits(n_bits):
     """Units that are on from a count on, beyond what planes can say on either side."""

@@ -181,7 +181,7 @@ def sliced(encoder: Encoder, network: Network) -> Sliced | None:
         groups=groups.array,
         sums=sums,
         sum_groups=sum_groups,
-        n_digits=int(np.abs(rows).max(initial=0.0)).bit_length(),
+        n_digits=int(np.abs(rows).max(initial=1.0)).bit_length(),  # numbers are written unused too
         kept=np.where(waits, np.cumsum(waits) - 1, -1),
         limits=_small_limits(limits[0] / unit).astype(np.int64),
         worth=round(1 / unit),
