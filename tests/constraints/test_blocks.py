@@ -10,7 +10,7 @@ from bdnn.mip import NetworkModel, Reductions
 from bdnn.solvers.registry import choose_solver
 from bdnn.solvers.result import Limits
 from tests.constraints.asking import constrain
-from tests.constraints.term_names import constrained
+from tests.constraints.demands import constrained
 from tests.grids import examples
 from tests.problems import random_problem, regression_problem
 from tests.strategies import any_activation, architectures, problems_with_networks

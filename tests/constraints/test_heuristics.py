@@ -26,7 +26,7 @@ from bdnn.training import DataSplitting, Exact, LocalSearch
 from bdnn.training.limits import Budget
 from bdnn.training.run import Run
 from tests.constraints.asking import constrain
-from tests.constraints.term_names import constrained
+from tests.constraints.demands import constrained
 from tests.grids import examples, in_turn
 from tests.problems import random_problem
 from tests.strategies import architectures, problems_with_networks

@@ -16,7 +16,7 @@ from bdnn.search.walk import search_within
 from bdnn.training import Auto, Descent, Exact
 from bdnn.training.limits import Budget
 from tests.constraints.asking import constrain
-from tests.constraints.term_names import constrained
+from tests.constraints.demands import constrained
 from tests.grids import examples
 from tests.problems import random_problem, xor
 from tests.strategies import architectures, problems_with_networks

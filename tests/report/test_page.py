@@ -82,6 +82,8 @@ def test_without_rows_their_sections_are_absent(hostile, written, tmp_path):
     assert {"rules", "network", "proof", "columns", "size"} <= set(bare)
     with pytest.raises(DataError, match="X and y or neither"):
         hostile.report(tmp_path / "m.html", X)
+    with pytest.raises(DataError, match="path first, got ndarray"):
+        hostile.report(X, Y)
 
 
 def test_a_page_has_a_limit(tmp_path):

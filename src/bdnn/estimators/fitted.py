@@ -321,6 +321,11 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         Path
             Of the page.
         """
+        if not isinstance(path, str | os.PathLike):
+            raise DataError(
+                f"report takes a path first, got {type(path).__name__}: write "
+                "report('model.html', X, y)."
+            )
         record = self._record(getattr(self, "extra_", None))
         codes = self._optional_values(X)
         labels = None if y is None else np.asarray(y)
