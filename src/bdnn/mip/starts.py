@@ -233,7 +233,7 @@ def explain_conflict(
         left = deadline - time.monotonic()
         if left <= 0 or not terms:
             return False
-        program = NetworkModel.build(problem.with_terms(terms)).program
+        program = type(model).build(problem.with_terms(terms)).program
         outcome = engine.solve(
             program,
             limits=Limits(seconds=left),
