@@ -65,9 +65,11 @@ class Data(LabelledTable):
     scale: str | None = option(
         "auto, standard, common, minmax or none.", shown="auto; standard for --regression"
     )
-    drop: list[str] | None = option("A column to leave out.", metavar="COL", shown=False)
+    drop: list[str] | None = option(
+        "A column to leave out; again for each.", metavar="COL", shown=False
+    )
     categories: list[str] | None = option(
-        "A column of numbers that are names.", metavar="COL", shown=False
+        "A column of numbers that are names; again for each.", metavar="COL", shown=False
     )
     missing: str | None = option(
         "auto, mean, median or most-frequent fill missing values; error refuses them.",
