@@ -29,7 +29,13 @@ from numba.types import unliteral
 Function = TypeVar("Function", bound=Callable[..., object])
 
 
-def compiled(function: Function, *, fastmath: bool = False, is_part: bool = False) -> Function:
+def compiled(
+    function: Function,
+    *,
+    fastmath: bool = False,
+    is_part: bool = False,
+    compiler: type[Compiler] = Compiler,
+) -> Function:
     """Compile for the machine at hand, keep the result on disk, and let other threads run.
 
     With ``fastmath`` sums are added in any order. A part is for other compiled functions alone.
@@ -39,7 +45,7 @@ def compiled(function: Function, *, fastmath: bool = False, is_part: bool = Fals
         no_cfunc_wrapper=True,
         no_cpython_wrapper=is_part,
         fastmath=fastmath,
-        pipeline_class=_PartCompiler if is_part else Compiler,
+        pipeline_class=compiler,
     )(function)
     if result is function:  # NUMBA_DISABLE_JIT
         return function
@@ -51,14 +57,19 @@ def compiled(function: Function, *, fastmath: bool = False, is_part: bool = Fals
     return done
 
 
-def part(function: Function) -> Function:
+def part(function: Function, *, is_apart: bool = False) -> Function:
     """Compile a function that only compiled ones call.
 
     Without the code that takes Python's objects apart, which large tuples of arrays have much of,
     and without machine code of its own, the search is there in half the time. Python must not find
     it then.
+
+    With ``is_apart`` no cell that it writes is one that it finds under another name. A loop over
+    many arrays then need not look whether they overlap, which takes as long as a thousand cells.
     """
-    result: Any = compiled(function, is_part=True)
+    result: Any = compiled(
+        function, is_part=True, compiler=_ApartCompiler if is_apart else _PartCompiler
+    )
 
     def refuse(*_args: object, **_kws: object) -> None:
         raise TypeError(f"{function.__name__} can be called by compiled functions alone")
@@ -117,6 +128,15 @@ class _PartCompiler(Compiler):  # type: ignore[misc]
     def compile_extra(self, func: FunctionType) -> Any:
         """Compile a function into a library of parts."""
         self.state.library = _PartLibrary(self.state.targetctx.codegen(), func.__qualname__)
+        return super().compile_extra(func)
+
+
+class _ApartCompiler(_PartCompiler):
+    """The compiler of parts whose arrays do not overlap."""
+
+    def compile_extra(self, func: FunctionType) -> Any:
+        """Say so of all arguments."""
+        self.state.flags.noalias = True
         return super().compile_extra(func)
 
 

@@ -14,10 +14,10 @@ from bdnn.errors import DataError
 from bdnn.export.boundary import boundary_inputs
 from bdnn.export.inputs import InputFormat
 from bdnn.model import Model
-from bdnn.model.kernels import predict_small_row
 from bdnn.model.lines import ROWS
 from bdnn.model.model import LOADING
 from bdnn.model.predictor import Predictor
+from bdnn.model.shorts import predict_small_row
 from bdnn.model.sliced import predict_rows
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network

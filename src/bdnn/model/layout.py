@@ -13,8 +13,18 @@ from numpy.typing import NDArray
 from bdnn.encoding.bins import make_bins
 from bdnn.encoding.encoder import Encoder
 from bdnn.encoding.scaling import LARGEST_SCALED
-from bdnn.model.kernels import HEAD, LANES
-from bdnn.model.lines import GE, GROUP, IS, MISSING, MOST_PLANES, Sliced
+from bdnn.model.lines import (
+    FLIP_AFTER,
+    FLIP_BEFORE,
+    GE,
+    GROUP,
+    IS,
+    MISSING,
+    MOST_PLANES,
+    Sliced,
+    Words,
+)
+from bdnn.model.shorts import HEAD, LANES
 from bdnn.network.activation import STEP, FloatArray
 from bdnn.network.network import Network
 
@@ -38,7 +48,7 @@ def row_arrays(encoder: Encoder, network: Network) -> tuple[Integers, FloatArray
 
 
 def small_data(encoder: Encoder, network: Network) -> NDArray[np.uint8] | None:
-    """What :func:`bdnn.model.kernels.predict_small_row` takes, None if no sum has room."""
+    """What :func:`bdnn.model.shorts.predict_small_row` takes, None if no sum has room."""
     most = _room(encoder, network)
     if not most:
         return None
@@ -49,7 +59,7 @@ def small_data(encoder: Encoder, network: Network) -> NDArray[np.uint8] | None:
         unit = 1.0  # of what hidden units say
     padded = [np.pad(part, ((0, 0), (0, -part.shape[1] % LANES))).ravel() for part in parts]
     integers, doubles = row_arrays(encoder, network)
-    at_doubles = HEAD + integers.nbytes
+    at_doubles = 8 * HEAD + integers.nbytes
     end = at_doubles + doubles.nbytes
     at_shorts = -(-end // _CACHE_LINE) * _CACHE_LINE
     head = np.array([most, at_doubles, end, at_shorts], dtype=np.int64)
@@ -57,7 +67,7 @@ def small_data(encoder: Encoder, network: Network) -> NDArray[np.uint8] | None:
     # Vectors across two lines of cache are twice as slow.
     room = np.zeros(at_shorts + shorts.nbytes + _CACHE_LINE, dtype=np.uint8)
     data = room[-room.ctypes.data % _CACHE_LINE :][: at_shorts + shorts.nbytes]
-    for at, part in ((0, head), (HEAD, integers), (at_doubles, doubles), (at_shorts, shorts)):
+    for at, part in ((0, head), (8 * HEAD, integers), (at_doubles, doubles), (at_shorts, shorts)):
         data[at : at + part.nbytes] = part.view(np.uint8)
     return data
 
@@ -154,10 +164,10 @@ def sliced(encoder: Encoder, network: Network) -> Sliced | None:
     rows = first[:, numbers]
     layers = [first[:, n + bits], *network.weights[1:]]
     limits = [t[:, 0] for t in network.thresholds[:-1]] + [np.zeros(shape.n_outputs)]
-    units, groups = [], _Groups()
+    units, groups = [], _Groups(1 + max(encoder.n_bits, *shape.widths[1:]))
     for W, t in zip(layers, limits, strict=True):
         units += [groups.unit(row, math.ceil(limit)) for row, limit in zip(W, t, strict=True)]
-    if max(row[4] for row in units) > MOST_PLANES:
+    if max(row[2] for row in units) > MOST_PLANES:
         return None
     sums, sum_groups = _number_groups(rows)
     columns = np.arange(encoder.n_columns + 1)
@@ -179,6 +189,7 @@ def sliced(encoder: Encoder, network: Network) -> Sliced | None:
         widths=np.array(shape.widths[1:], dtype=np.int64),
         units=np.array(units, dtype=np.int64),
         groups=groups.array,
+        n_lines=groups.n_lines,
         sums=sums,
         sum_groups=sum_groups,
         n_digits=int(np.abs(rows).max(initial=1.0)).bit_length(),  # numbers are written unused too
@@ -191,42 +202,46 @@ def sliced(encoder: Encoder, network: Network) -> Sliced | None:
 
 
 class _Groups:
-    """Groups of lines whose bits units count."""
+    """Groups of lines whose bits units count; lines from ``n_lines`` on are for what is carried."""
 
-    def __init__(self) -> None:
+    def __init__(self, n_lines: int) -> None:
+        self._first = self.n_lines = n_lines
         self._rows: list[list[int]] = []
 
     @property
-    def array(self) -> Integers:
-        """All groups."""
-        return np.array(self._rows, dtype=np.int64).reshape(-1, 2 + GROUP)
+    def array(self) -> Words:
+        """All groups; signs of places would be looked at for each."""
+        return np.array(self._rows, dtype=np.uint64).reshape(-1, 3 + GROUP)
 
     def unit(self, weights: FloatArray, limit: int) -> tuple[int, ...]:
         """Add the groups of a unit, and return its row.
 
-        Bits with negative weights are counted first. With ``n`` planes the complement of a count
-        is ``2**n - 1`` less it, so that the count goes on from there with the other bits.
+        The count begins with the sizes of all negative weights, so that it is never below 0.
         """
-        start = len(self._rows)
-        before = self._add(np.maximum(-weights, 0.0), 0)
-        middle, offset = len(self._rows), (1 << before) - 1
-        after = self._add(np.maximum(weights, 0.0), offset)
-        after = max(before, after)
-        count = min(max(0, limit + offset), 1 << after)
-        return start, middle, len(self._rows), before, after, count, offset
-
-    def _add(self, weights: FloatArray, most: int) -> int:
-        """Add groups of all digits of weights to a count of at most so many, and tell planes."""
-        planes, rest, p = 0, weights.astype(np.int64), 0
-        while rest.any():
-            places = (1 + np.flatnonzero(rest & 1)).tolist()
-            for i in range(0, len(places), GROUP):
-                some = places[i : i + GROUP]
-                most += len(some) << p
-                planes = max(planes, most.bit_length(), p + 3)
-                self._rows.append([p, planes, *some, *[0] * (GROUP - len(some))])
-            rest, p = rest >> 1, p + 1
-        return planes
+        start, sizes = len(self._rows), np.abs(weights).astype(np.int64)
+        least = int(sizes[weights < 0].sum())
+        n_planes = (int(sizes.sum())).bit_length()
+        # Lines by digit: those that are taken off, and those that are added.
+        lines = [
+            [
+                (1 + np.flatnonzero((sizes >> p & 1) * (sign * weights > 0))).tolist()
+                for sign in (-1, 1)
+            ]
+            for p in range(n_planes + 3)
+        ]
+        place = self._first
+        for p in range(n_planes):
+            for side, places in enumerate(lines[p]):
+                for i in range(0, len(places), GROUP):
+                    is_first, is_last = i == 0, i + GROUP >= len(places)
+                    flips = 0 if side else int(FLIP_BEFORE) * is_first + int(FLIP_AFTER) * is_last
+                    some = (places[i : i + GROUP] + [0] * GROUP)[:GROUP]
+                    self._rows.append([p, place, flips, *some])
+                    lines[p + 3][side].append(place)
+                    place += 1
+        self.n_lines = max(self.n_lines, place)
+        count = min(max(0, limit + least), 1 << n_planes)
+        return start, len(self._rows), n_planes, least, count
 
 
 def _number_groups(weights: FloatArray) -> tuple[Integers, Integers]:

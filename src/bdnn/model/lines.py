@@ -18,7 +18,9 @@ from bdnn.model.kernels import Floats, Integers, Shorts, is_refused
 GROUP = 8
 #: Digits that a count of bits may have.
 MOST_PLANES = 16
-NONE, ALL, ONE = np.uint64(0), np.uint64(2**64 - 1), np.uint64(1)
+NONE, ONE, TWO, ALL = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(2**64 - 1)
+#: Where a group takes the complement of its digits.
+FLIP_BEFORE, FLIP_AFTER = np.uint64(1), np.uint64(2)
 #: Kinds of bits.
 GE, IS, MISSING = range(3)
 
@@ -48,12 +50,13 @@ class Sliced(NamedTuple):
     #: Which columns have gaps that are no value for their bits.
     is_apart: NDArray[np.bool_]
     widths: Integers
-    #: Per unit of all layers: first group, first one that is added and not taken off, end;
-    #: planes before the first one that is added, planes in the end; the count it has to reach, and
-    #: what the count of nothing is.
+    #: Per unit of all layers: first group, end, planes, where its count begins, and what it has to
+    #: reach.
     units: Integers
-    #: Per group: its plane, planes after it, and eight lines, of which 0 has no bits.
-    groups: Integers
+    #: Per group: its first plane, the line that it carries, whether it flips, and eight lines, of
+    #: which 0 has no bits. What is carried has lines after those of bits and units.
+    groups: Words
+    n_lines: int
     #: Per unit of the first layer: first group of numbers, first one that is taken off, end.
     sums: Integers
     #: Per group: eight lines of numbers, of which 0 has none; those of the next digit follow all of

@@ -13,8 +13,9 @@ from bdnn.encoding.frames import object_table
 from bdnn.encoding.reading import note_gaps, read_codes
 from bdnn.errors import DataError
 from bdnn.limits import LARGEST_INPUT
-from bdnn.model import kernels
+from bdnn.model.kernels import predict_each, predict_row
 from bdnn.model.layout import row_arrays, sliced, small_data
+from bdnn.model.shorts import predict_few, predict_small_row
 from bdnn.model.sliced import predict_rows
 from bdnn.network.activation import FloatArray
 
@@ -76,14 +77,14 @@ class Predictor:
         """
         if type(row) is not np.ndarray or not self._takes_codes:
             row = self._codes(row)
-        elif row.dtype is not _DOUBLE or not row.flags.carray:
+        elif row.dtype != _DOUBLE or not row.flags.carray:
             row = np.require(row, float, _PLAIN)
         if row.ndim == 1 and len(row) == self._n_columns:
             if self._small is not None:
-                found = kernels.predict_small_row(row, self._small)
+                found = predict_small_row(row, self._small)
             else:
                 scores = np.empty(self._n_outputs)
-                found = kernels.predict_row(row, *self._arrays, scores)
+                found = predict_row(row, *self._arrays, scores)
             if found < 0:
                 self._refuse(row[None])
             if self.model.targets is not None:
@@ -101,9 +102,9 @@ class Predictor:
         if self._sliced is not None and len(rows) >= self._many:
             done = predict_rows(rows, found, self._sliced, *self._arrays)
         elif self._small is not None:
-            done = kernels.predict_few(rows, found, self._small)
+            done = predict_few(rows, found, self._small)
         else:
-            done = kernels.predict_each(rows, found, *self._arrays, self._n_outputs)
+            done = predict_each(rows, found, *self._arrays, self._n_outputs)
         if done < len(rows):
             self._refuse(rows)
         return found

@@ -1,10 +1,13 @@
 """Compiled prediction of many rows, bit for bit as the forward pass.
 
-Bits of a unit are counted by full adders in binary digits, the planes, each of which is a line. A
+Bits of a unit are counted by full adders in binary digits, the planes, each of which is a line. Of
+eight bits that are added to three digits one is carried, and is added to the next digits later. A
 part of a block with numbers that have no room in 16 bits goes row by row.
 """
 
 from __future__ import annotations
+
+from functools import partial
 
 import numpy as np
 
@@ -12,12 +15,15 @@ from bdnn.compiled import compiled, part
 from bdnn.model.kernels import Floats, Integers, Shorts, predict_row
 from bdnn.model.lines import (
     ALL,
+    FLIP_AFTER,
+    FLIP_BEFORE,
     MOST_PLANES,
     NONE,
     ONE,
     PART,
     ROWS,
     TILE,
+    TWO,
     Sliced,
     Words,
     encode_part,
@@ -27,59 +33,72 @@ from bdnn.model.lines import (
 )
 
 
-@part
-def _add_group(lines: Words, group: Integers, planes: Words, carry: Words, n_words: int) -> None:
-    """Add eight lines to a count."""
-    ones, twos, fours = planes[group[0]], planes[group[0] + 1], planes[group[0] + 2]
-    a, b, c, d = lines[group[2]], lines[group[3]], lines[group[4]], lines[group[5]]
-    e, f, g, h = lines[group[6]], lines[group[7]], lines[group[8]], lines[group[9]]
+@partial(part, is_apart=True)
+def _add_group(
+    lines: Words,
+    carries: Words,
+    ones: Words,
+    twos: Words,
+    fours: Words,
+    groups: Words,
+    i: int,
+    n_words: int,
+) -> None:
+    """Add eight lines to three digits of a count, and write the line that is carried.
+
+    Lines and carries are one array, as are all digits: what is written here is read once.
+    """
+    # By places, as each array that is taken out of another one is counted, which takes long.
+    p, carry = groups[i, 0], groups[i, 1]
+    a, b, c, d = groups[i, 3], groups[i, 4], groups[i, 5], groups[i, 6]
+    e, f, g, h = groups[i, 7], groups[i, 8], groups[i, 9], groups[i, 10]
     for w in range(n_words):
-        one, two, four = ones[w], twos[w], fours[w]
-        # Full adders: three bits of one digit are one of it, and one of the next.
-        half = one ^ a[w]
-        two_a = (one & a[w]) | (half & b[w])
-        one = half ^ b[w]
-        half = one ^ c[w]
-        two_b = (one & c[w]) | (half & d[w])
-        one = half ^ d[w]
-        half = two ^ two_a
-        four_a = (two & two_a) | (half & two_b)
-        two = half ^ two_b
-        half = one ^ e[w]
-        two_a = (one & e[w]) | (half & f[w])
-        one = half ^ f[w]
-        half = one ^ g[w]
-        two_b = (one & g[w]) | (half & h[w])
-        ones[w] = half ^ h[w]
-        half = two ^ two_a
-        four_b = (two & two_a) | (half & two_b)
-        twos[w] = half ^ two_b
-        half = four ^ four_a
-        carry[w] = (four & four_a) | (half & four_b)
-        fours[w] = half ^ four_b
-    for p in range(group[0] + 3, group[1]):
-        plane = planes[p]
+        one, two, four = ones[p, w], twos[p + ONE, w], fours[p + TWO, w]
+        # Full adders: three bits of one digit are one of it, and one of the next. Written so that
+        # instructions of three operands do each in three.
+        two_a = (lines[a, w] & lines[b, w]) | ((lines[a, w] | lines[b, w]) & one)
+        one ^= lines[a, w] ^ lines[b, w]
+        two_b = (lines[c, w] & lines[d, w]) | ((lines[c, w] | lines[d, w]) & one)
+        one ^= lines[c, w] ^ lines[d, w]
+        four_a = (two_a & two_b) | ((two_a | two_b) & two)
+        two ^= two_a ^ two_b
+        two_a = (lines[e, w] & lines[f, w]) | ((lines[e, w] | lines[f, w]) & one)
+        one ^= lines[e, w] ^ lines[f, w]
+        two_b = (lines[g, w] & lines[h, w]) | ((lines[g, w] | lines[h, w]) & one)
+        ones[p, w] = one ^ lines[g, w] ^ lines[h, w]
+        four_b = (two_a & two_b) | ((two_a | two_b) & two)
+        twos[p + ONE, w] = two ^ two_a ^ two_b
+        carries[carry, w] = (four_a & four_b) | ((four_a | four_b) & four)
+        fours[p + TWO, w] = four ^ four_a ^ four_b
+
+
+@part
+def _flip(planes: Words, first: int, n_words: int) -> None:
+    """Take the complement of three digits."""
+    for p in range(first, first + 3):
         for w in range(n_words):
-            both = plane[w] & carry[w]
-            plane[w] ^= carry[w]
-            carry[w] = both
+            planes[p, w] = ~planes[p, w]
 
 
 @part
 def _count(
-    lines: Words, unit: Integers, groups: Integers, planes: Words, carry: Words, n_words: int
+    lines: Words, units: Integers, u: int, groups: Words, planes: Words, n_words: int
 ) -> None:
-    """Count the bits of a unit: those it takes off first, and from the complement of that on."""
-    for p in range(unit[4]):
+    """Count the bits of a unit, those of negative weights down.
+
+    The complement of three digits is 7 less them: what is added to it is taken off, and what is
+    carried is to be taken off where it goes.
+    """
+    for p in range(units[u, 2] + 2):
+        digit = ALL if units[u, 3] >> p & 1 else NONE
         for w in range(n_words):
-            planes[p, w] = 0
-    for i in range(unit[0], unit[1]):
-        _add_group(lines, groups[i], planes, carry, n_words)
-    for p in range(unit[3]):
-        for w in range(n_words):
-            planes[p, w] = ~planes[p, w]
-    for i in range(unit[1], unit[2]):
-        _add_group(lines, groups[i], planes, carry, n_words)
+            planes[p, w] = digit
+    for i in range(units[u, 0], units[u, 1]):
+        if groups[i, 2] & FLIP_BEFORE:
+            _flip(planes, np.int64(groups[i, 0]), n_words)
+        _add_group(lines, lines, planes, planes, planes, groups, i, n_words)
+        if groups[i, 2] & FLIP_AFTER:
+            _flip(planes, np.int64(groups[i, 0]), n_words)
 
 
 @part
@@ -104,8 +123,8 @@ def _add_counts(planes: Words, unit: Integers, worth: int, sums: Shorts, n_words
     for w in range(n_words):
         some = sums[64 * w : 64 * (w + 1)]
         for k in range(64):
-            some[k] -= unit[6] * worth
-        for p in range(unit[4]):
+            some[k] -= unit[3] * worth
+        for p in range(unit[2]):
             word, value = planes[p, w], np.int16(worth << p)
             for k in range(64):
                 some[k] += value if word >> np.uint64(k) & ONE else 0
@@ -142,7 +161,7 @@ def _sum_numbers(
                 for r in range(PART):
                     sums[r] -= a[r] + b[r] + c[r] + d[r] + e[r] + f[r] + g[r] + h[r]
         if kept[u] < 0:
-            pack(sums, limits[u], lines[1 + u, words_of(piece)])
+            pack(sums, np.int16(limits[u]), lines[1 + u, words_of(piece)])
         else:
             waiting = by_numbers[kept[u]]
             for r in range(PART):
@@ -177,17 +196,16 @@ def predict_rows(
 
     The last two are what :func:`predict_row` takes.
     """
-    widths, n_bits, fills = model.widths, len(model.bit_kinds), floats[1 : 1 + X.shape[1]]
+    widths, fills = model.widths, floats[1 : 1 + X.shape[1]]
     n_outputs, n_numbers = widths[-1], len(model.is_text)
-    widest = max(n_bits, widths.max())
     room = min(ROWS, -(-len(X) // PART) * PART)  # for as many rows as there are, in whole parts
-    before, after = zeros(1 + widest, room // 64), zeros(1 + widest, room // 64)
-    planes, carry = zeros(MOST_PLANES, room // 64), zeros(1, room // 64)[0]
+    before, after = zeros(model.n_lines, room // 64), zeros(model.n_lines, room // 64)
+    planes = zeros(MOST_PLANES + 2, room // 64)
     numbers = zeros(1 + model.n_digits * n_numbers, PART // 4).view(np.int16)
     by_numbers = zeros(1 + model.kept.max(), room // 4).view(np.int16)
     sums = zeros(1, room // 4).view(np.int16)[0]
     some = zeros(1, PART // 4).view(np.int16)[0]
-    tile = zeros(TILE + 1, PART).view(np.float64)
+    tile = zeros(TILE + 1, PART + 8).view(np.float64)
     best, scores = np.zeros(room), np.zeros(n_outputs)
     is_odd = np.zeros(room // PART, dtype=np.bool_)
     for start in range(0, len(X), ROWS):
@@ -207,13 +225,13 @@ def predict_rows(
             unit = model.step if layer == 0 and n_numbers and model.step > 0.0 else 1.0
             for i in range(widths[layer]):
                 row, kept = model.units[u], model.kept[i] if layer == 0 else -1
-                has_bits = row[2] > row[0]
+                has_bits = row[1] > row[0]
                 u += 1
                 if has_bits:
-                    _count(before, row, model.groups, planes, carry, n_words)
+                    _count(before, model.units, u - 1, model.groups, planes, n_words)
                 if kept < 0 and not is_last:
                     if layer > 0 or model.sums[i, 0] == model.sums[i, 2]:
-                        _reaches(planes, row[4], row[5], after[1 + i], n_words)
+                        _reaches(planes, row[2], row[4], after[1 + i], n_words)
                     continue
                 for r in range(64 * n_words):
                     sums[r] = 0
@@ -223,7 +241,7 @@ def predict_rows(
                 if has_bits:
                     _add_counts(planes, row, model.worth if layer == 0 else 1, sums, n_words)
                 if not is_last:
-                    pack(sums, model.limits[i], after[1 + i, :n_words])
+                    pack(sums, np.int16(model.limits[i]), after[1 + i, :n_words])
                     continue
                 if i == 0:
                     best[:] = -np.inf
