@@ -3,7 +3,7 @@
 from bdnn.encoding.columns import Bit, Column, Number, learn_columns
 from bdnn.encoding.encoder import Encoder
 from bdnn.encoding.inputs import Inputs
-from bdnn.encoding.reading import note_gaps, read_codes
+from bdnn.encoding.reading import check_codes, note_gaps, read_codes
 from bdnn.encoding.table import Table
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "Inputs",
     "Number",
     "Table",
+    "check_codes",
     "learn_columns",
     "note_gaps",
     "read_codes",

@@ -7,6 +7,7 @@ import numpy as np
 from bdnn.encoding.encoder import Encoder
 from bdnn.encoding.table import Table, list_names, list_rows
 from bdnn.errors import DataError
+from bdnn.limits import LARGEST_INPUT
 from bdnn.network.activation import FloatArray
 
 
@@ -39,6 +40,24 @@ def read_codes(
             f"learned, such as {example!r}: they count as none of the known ones"
         )
     return codes, [*table.notes, *notes, *note_gaps(encoder, codes, table.source)]
+
+
+def check_codes(codes: FloatArray) -> bool:
+    """Refuse what is no number of ordinary size, and tell whether no cell is missing."""
+    # Comparisons with NaN are false, so that one look at the extremes settles the usual case.
+    if codes.size and max(-codes.min(), codes.max()) <= LARGEST_INPUT:
+        return True
+    for is_bad, what in (
+        (np.isinf(codes), "inf"),
+        (np.abs(codes) > LARGEST_INPUT, f"a value beyond {LARGEST_INPUT:g}"),
+    ):
+        if is_bad.any():
+            row, column = np.argwhere(is_bad)[0]
+            raise DataError(
+                f"X must hold finite numbers of ordinary size, got {what} in row {row + 1}, "
+                f"column {column + 1}: remove, fill or rescale it."
+            )
+    return False
 
 
 def note_gaps(encoder: Encoder, codes: FloatArray, source: str = "X") -> list[str]:

@@ -278,8 +278,8 @@ class BDNNClassifier(ClassifierMixin, GrowingEstimator):  # type: ignore[misc]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class labels of samples."""
-        values = self._values(X)
-        return np.asarray(self.classes_[self.model_.outcomes(values)])
+        outcomes = self._outcomes(X)
+        return np.asarray(self.classes_.take(outcomes))
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probabilities of the classes; the predicted class is always the likeliest.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
@@ -19,7 +19,7 @@ from bdnn import limits
 from bdnn.encoding import Encoder, Inputs
 from bdnn.errors import DataError
 from bdnn.estimators.problems import Robust
-from bdnn.estimators.tables import known_codes
+from bdnn.estimators.tables import known_codes, known_outcomes
 from bdnn.evaluation.explanation import Explanation, explain
 from bdnn.evaluation.importance import Importance, importances
 from bdnn.export.c import CExport, export_c
@@ -366,6 +366,11 @@ class FittedModel(BaseEstimator):  # type: ignore[misc]
         """Raw features for the fitted model."""
         check_is_fitted(self, "model_")
         return known_codes(self, X, self.encoder_)
+
+    def _outcomes(self, X: ArrayLike) -> NDArray[np.intp]:
+        """Index of every row's predicted class."""
+        check_is_fitted(self, "model_")
+        return known_outcomes(self, X, self.model_)
 
     def _optional_values(self, X: ArrayLike | None) -> FloatArray | None:
         return None if X is None else self._values(X)

@@ -17,10 +17,19 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, validate_data
 
-from bdnn.encoding import Encoder, Inputs, Table, learn_columns, note_gaps, read_codes
+from bdnn.encoding import (
+    Encoder,
+    Inputs,
+    Table,
+    check_codes,
+    learn_columns,
+    note_gaps,
+    read_codes,
+)
 from bdnn.encoding.frames import frame_table, is_frame, object_table
 from bdnn.errors import DataError
 from bdnn.limits import LARGEST_INPUT
+from bdnn.model import Model
 from bdnn.network.activation import BoolArray, FloatArray
 
 # Whole numbers up to here add up without rounding, and solvers take larger costs for infinite.
@@ -157,7 +166,8 @@ def learn_table(
     """Codes of training rows, and an encoder that knows what their columns are, and no more."""
     estimator._takes_codes = encoder is not None
     if encoder is not None:
-        codes, _ = _numbers(estimator, X, reset=True)
+        codes = _numbers(estimator, X, reset=True)
+        check_codes(codes)
         _check_count(encoder.n_columns, codes.shape[1])
         estimator._columns_in = encoder.names
         return codes, encoder
@@ -165,7 +175,8 @@ def learn_table(
     own = getattr(estimator, "feature_names_in_", None)
     if names is None and own is not None:
         names = own.tolist()
-    codes = np.empty((0, 0)) if table is not None else _numbers(estimator, X, reset=True)[0]
+    codes = np.empty((0, 0)) if table is not None else _numbers(estimator, X, reset=True)
+    check_codes(codes)
     n_columns = codes.shape[1] if table is None else table.n_columns
     called = _made_up(n_columns) if names is None else tuple(map(str, names))
     _check_count(len(called), n_columns)
@@ -184,26 +195,46 @@ def known_codes(estimator: Any, X: Any, encoder: Encoder) -> FloatArray:
 
     Numbers are codes for an estimator that was trained on codes, and raw values otherwise.
     """
+    codes, is_checked = _codes(estimator, X, encoder)
+    if not is_checked and not check_codes(codes):
+        _warn(note_gaps(encoder, codes))
+    return codes
+
+
+def known_outcomes(estimator: Any, X: Any, model: Model) -> NDArray[np.intp]:
+    """Index of every row's predicted class, with the warnings of :func:`known_codes`.
+
+    Numbers are checked where classes are found: rows are read once.
+    """
+    codes, is_checked = _codes(estimator, X, model.encoder)
+    outcomes, has_gaps = model.checked_outcomes(codes)
+    if has_gaps and not is_checked:
+        _warn(note_gaps(model.encoder, codes))
+    return outcomes
+
+
+def _codes(estimator: Any, X: Any, encoder: Encoder) -> tuple[FloatArray, bool]:
+    """Codes of rows for an encoder, and whether their numbers are checked."""
     table = _table(estimator, X, reset=False)
     if table is None:
-        codes, is_whole = _numbers(estimator, X, reset=False)
+        codes = _numbers(estimator, X, reset=False)
         is_plain = all(column.kind == "number" for column in encoder.columns)
         is_plain |= estimator._takes_codes
         if is_plain and codes.shape[1] == encoder.n_columns:
-            _warn([] if is_whole else note_gaps(encoder, codes))
-            return codes
+            return codes, False
+        check_codes(codes)
         table = Table.of_numbers("X", _made_up(codes.shape[1]), codes)
     if not is_frame(X) or not encoder.header:  # columns are known by their places
         table = replace(table, names=estimator._columns_in, header=encoder.header)
     codes, notes = read_codes(encoder, table)
-    _warn([note for note in notes if not note.startswith("took ")])
-    return codes
+    _warn([note for note in notes if not note.startswith("took ")], 1)
+    return codes, True
 
 
-def _warn(notes: Sequence[str]) -> None:
-    """One warning where the user called a method: four calls up."""
+def _warn(notes: Sequence[str], more: int = 0) -> None:
+    """One warning where the user called a method: four calls up, or more."""
     if notes:
-        warnings.warn("; ".join(notes) + ".", UserWarning, stacklevel=5)
+        warnings.warn("; ".join(notes) + ".", UserWarning, stacklevel=5 + more)
 
 
 def _table(estimator: Any, X: Any, *, reset: bool) -> Table | None:
@@ -231,27 +262,14 @@ def _holds_objects(X: Any) -> bool:
     return isinstance(X, np.ndarray) and X.dtype.kind in "OUS"
 
 
-def _numbers(estimator: Any, X: Any, *, reset: bool) -> tuple[FloatArray, bool]:
-    """An array of numbers, NaN where one is missing, and whether none is.
+def _numbers(estimator: Any, X: Any, *, reset: bool) -> FloatArray:
+    """An array of numbers, NaN where one is missing.
 
-    scikit-learn checks shape and type; numbers are checked here, because a user wants to know
-    which column is wrong.
+    scikit-learn checks shape and type; numbers are for :func:`check_codes`, because a user wants
+    to know which column is wrong.
     """
     values = validate_data(estimator, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
-    # Comparisons with NaN are false, so that one look at the extremes settles the usual case.
-    if values.size and max(-values.min(), values.max()) <= LARGEST_INPUT:
-        return np.asarray(values), True
-    for is_bad, what in (
-        (np.isinf(values), "inf"),
-        (np.abs(values) > LARGEST_INPUT, f"a value beyond {LARGEST_INPUT:g}"),
-    ):
-        if is_bad.any():
-            row, column = np.argwhere(is_bad)[0]
-            raise DataError(
-                f"X must hold finite numbers of ordinary size, got {what} in row {row + 1}, "
-                f"column {column + 1}: remove, fill or rescale it."
-            )
-    return np.asarray(values), False
+    return np.asarray(values)
 
 
 def _made_up(n_columns: int) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ sums of the first units. All are added as doubles in the order of the inputs, as
 does. See ``shorts`` for sums of 16 bits, and ``sliced`` for many rows.
 
 All goes by places in a few long arrays: an array that is cut out of another one takes as long as
-a hundred cells. Places have no signs where loops are hot, as a negative one is a place from the end.
+a hundred cells. In hot loops places have no sign, as one below 0 would be counted from the end.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def zeros(n_lines: int, n_words: int) -> Words:
 
 
 @part
-def pack(sums: Shorts | Floats, limit: float, line: Words) -> None:
+def pack(sums: Shorts | Floats, limit: float | np.int16, line: Words) -> None:
     """Write which sums, or cells, reach a limit."""
     for w in range(len(line)):
         some, word = sums[64 * w : 64 * (w + 1)], NONE
@@ -183,8 +183,11 @@ def encode_part(
     tile: Floats,
     numbers: Shorts,
     lines: Words,
-) -> bool:
-    """Write numbers and bits of some rows; returns false if a cell or a number has no place."""
+) -> tuple[bool, bool]:
+    """Write numbers and bits of some rows.
+
+    Returns false if a cell or a number has no place, and whether a cell is missing or has none.
+    """
     n_columns, n_numbers = X.shape[1], len(model.is_text)
     # By names of their own: what is taken out of a tuple in a loop is counted each time.
     number_starts, is_text, values = model.number_starts, model.is_text, model.values
@@ -203,7 +206,7 @@ def encode_part(
                 cells = filled
                 for r in range(n_rows):
                     if is_refused(raw[r], fills[j]):
-                        return False
+                        return False, True
                     cells[r] = raw[r] if raw[r] == raw[r] else fills[j]
             for k in range(number_starts[j], number_starts[j + 1]):
                 line, shift, factor = numbers[1 + k], values[k, 0], values[k, 1]
@@ -227,4 +230,4 @@ def encode_part(
         line, half = numbers[k], numbers[k - n_numbers]
         for r in range(PART):
             line[r] = half[r] + half[r]
-    return has_room
+    return has_room, has_gaps

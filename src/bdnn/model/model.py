@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bdnn.clock import BackgroundLoad
 from bdnn.encoding.encoder import Encoder
+from bdnn.encoding.reading import check_codes
 from bdnn.encoding.scaling import learn_scale
 from bdnn.errors import DataError, ModelError, UnsupportedFeatureError
 from bdnn.model.calibration import Calibration
@@ -151,15 +152,23 @@ class Model:
 
     def outcomes(self, X: FloatArray) -> NDArray[np.intp]:
         """Index of every sample's predicted class."""
+        return self.checked_outcomes(X)[0]
+
+    def checked_outcomes(self, X: FloatArray) -> tuple[NDArray[np.intp], bool]:
+        """Index of every sample's predicted class, and whether a cell is missing.
+
+        Numbers that are infinite or too large are refused.
+        """
         if LOADING.is_worth_it(X.size):
-            return self.predictor.outcomes(X)
+            return self.predictor.checked_outcomes(X)
+        has_gaps = not check_codes(X)
         found = np.empty(len(X), dtype=np.intp)
         # Blocks of rows stay in cache from the encoder to the class.
         block = max(1, _BLOCK_ENTRIES // max(X.shape[1], self.encoder.n_inputs))
         for first in range(0, len(X), block):
             rows = slice(first, first + block)
             found[rows] = self.network.predict(self.inputs(X[rows]))
-        return found
+        return found, has_gaps
 
     @cached_property
     def predictor(self) -> Predictor:

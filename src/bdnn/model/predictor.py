@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from bdnn.encoding.frames import object_table
-from bdnn.encoding.reading import note_gaps, read_codes
+from bdnn.encoding.reading import check_codes, note_gaps, read_codes
 from bdnn.errors import DataError
-from bdnn.limits import LARGEST_INPUT
 from bdnn.model.kernels import predict_each, predict_row
 from bdnn.model.layout import row_arrays, sliced, small_data
 from bdnn.model.shorts import predict_few, predict_small_row
@@ -93,21 +92,24 @@ class Predictor:
         self._check(row)
         if self.model.targets is not None:
             return np.array([self(line) for line in row]).reshape(len(row), -1)
-        return self.model.labels[self.outcomes(row)]
+        return self.model.labels[self.checked_outcomes(row)[0]]
 
-    def outcomes(self, codes: FloatArray) -> NDArray[np.intp]:
-        """Index of every row's predicted class, for rows of codes."""
+    def checked_outcomes(self, codes: FloatArray) -> tuple[NDArray[np.intp], bool]:
+        """Index of every row's predicted class, for rows of codes; and whether one is missing."""
         found = np.zeros(len(codes), dtype=np.int64)
         rows = np.require(codes, float, _PLAIN)
         if self._sliced is not None and len(rows) >= self._many:
             done = predict_rows(rows, found, self._sliced, *self._arrays)
-        elif self._small is not None:
-            done = predict_few(rows, found, self._small)
+            has_gaps = done > len(rows)
         else:
-            done = predict_each(rows, found, *self._arrays, self._n_outputs)
+            if self._small is not None:
+                done = predict_few(rows, found, self._small)
+            else:
+                done = predict_each(rows, found, *self._arrays, self._n_outputs)
+            has_gaps = bool(np.isnan(rows.min(initial=0.0)))
         if done < len(rows):
             self._refuse(rows)
-        return found
+        return found, has_gaps
 
     def _codes(self, given: ArrayLike | Sequence[Any]) -> FloatArray:
         """Codes of a row or rows of anything but doubles."""
@@ -132,8 +134,4 @@ class Predictor:
     def _refuse(self, rows: FloatArray) -> None:
         """Say what is wrong with rows of which one was refused."""
         note_gaps(self._encoder, rows)
-        row, column = np.argwhere(~(np.abs(rows) <= LARGEST_INPUT) & ~np.isnan(rows))[0]
-        raise DataError(
-            f"X must hold finite numbers of ordinary size, got {rows[row, column]} in row "
-            f"{row + 1}, column {column + 1}: remove, fill or rescale it."
-        )
+        check_codes(rows)

@@ -92,7 +92,9 @@ def _add_rows(places: Words, n_places: int, shorts: Shorts, table: int, sums: Sh
 
 
 @partial(part, is_apart=True)
-def _list_active(sums: Shorts, shorts: Shorts, limits: int, n_units: int, places: Words) -> int:
+def _list_active(
+    sums: Shorts, shorts: Shorts, limits: int, n_units: int, places: Words
+) -> np.int64:
     """Write which units are on, and return how many."""
     first, n_active = np.uint64(limits), np.uint64(0)
     for u in range(np.uint64(n_units)):

@@ -73,7 +73,7 @@ def _add_group(
 
 
 @part
-def _flip(planes: Words, first: int, n_words: int) -> None:
+def _flip(planes: Words, first: np.int64, n_words: int) -> None:
     """Take the complement of three digits."""
     for p in range(first, first + 3):
         for w in range(n_words):
@@ -192,9 +192,10 @@ def _choose(
 def predict_rows(
     X: Floats, found: Integers, model: Sliced, integers: Integers, floats: Floats
 ) -> int:
-    """Write the classes of rows; returns the row that is refused, or the number of rows.
+    """Write the classes of rows.
 
-    The last two are what :func:`predict_row` takes.
+    Returns the row that is refused; or the number of rows, and one more if a cell is missing. The
+    last two arguments are what :func:`predict_row` takes.
     """
     widths, fills = model.widths, floats[1 : 1 + X.shape[1]]
     n_outputs, n_numbers = widths[-1], len(model.is_text)
@@ -207,7 +208,7 @@ def predict_rows(
     some = zeros(1, PART // 4).view(np.int16)[0]
     tile = zeros(TILE + 1, PART + 8).view(np.float64)
     best, scores = np.zeros(room), np.zeros(n_outputs)
-    is_odd = np.zeros(room // PART, dtype=np.bool_)
+    is_odd, has_gaps = np.zeros(room // PART, dtype=np.bool_), False
     for start in range(0, len(X), ROWS):
         n_rows, told = min(ROWS, len(X) - start), found[start : start + ROWS]
         n_pieces = -(-n_rows // PART)
@@ -215,9 +216,10 @@ def predict_rows(
         for piece in range(n_pieces):
             first = piece * PART
             count = min(PART, n_rows - first)
-            is_odd[piece] = not encode_part(
+            has_room, some_missing = encode_part(
                 X, start + first, count, fills, model, piece, tile, numbers, before
             )
+            is_odd[piece], has_gaps = not has_room, has_gaps or some_missing
             _sum_numbers(model, numbers, piece, some, by_numbers, after)
         u = 0
         for layer in range(len(widths)):
@@ -253,4 +255,4 @@ def predict_rows(
                     told[r] = predict_row(X[start + r], integers, floats, scores)
                     if told[r] < 0:
                         return start + r
-    return len(X)
+    return len(X) + has_gaps
