@@ -228,3 +228,18 @@ def test_prediction_goes_over_to_compiled_code():
     assert LOADING.wait(Slot())
     assert (model.outcomes(X) == model.network.predict(model.inputs(X))).all()
     assert "predictor" in vars(model)
+
+
+@pytest.mark.parametrize("count", [1, 2000])
+def test_gaps_are_told_where_the_user_called(count):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    fitted = bdnn.BDNNClassifier(hidden=(1,), limits=bdnn.Limits(seconds=2)).fit(X, X[:, 0] > 0)
+    rows = np.tile(X, (34, 1))[:count]
+    rows[-1, 1] = np.nan
+    assert LOADING.wait(Slot())
+    LOADING.is_worth_it(1 << 30)
+    with pytest.warns(UserWarning, match="filled 1 missing") as told:
+        outcomes = fitted.predict(rows)
+    assert [each.filename for each in told] == [__file__]
+    assert (outcomes == fitted.network_.predict(fitted.model_.inputs(rows))).all()
