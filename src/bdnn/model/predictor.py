@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # A block takes about as long for one row as for all: what so many of its groups take, a row takes
 # that is done by itself; and so many rows take what is the same for all blocks.
-_GROUPS_PER_ROW, _FEWEST_ROWS = 32, 16
+_GROUPS_PER_ROW, _FEWEST_ROWS = 48, 32
 _DOUBLE = np.dtype(np.float64)
 # What code is compiled for; it would be compiled again for arrays that lie otherwise.
 _PLAIN: tuple[Literal["C", "A", "W"], ...] = ("C", "A", "W")
