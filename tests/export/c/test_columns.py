@@ -210,6 +210,11 @@ def rows_at_cuts(model, inputs, rng):
     return np.concatenate(rows)
 
 
+def _looks_at_bits(function):
+    """Whether bits stand in words, or keys say what they are."""
+    return "uint32_t h0" in function or " k0[" in function
+
+
 @needs_compiler
 @pytest.mark.parametrize(
     ("kind", "parts", "options"),
@@ -241,7 +246,7 @@ def test_halves_answer_as_python_does(loops, kind, parts, options):
         export = export_c(
             model, input=kind, per_unit=10 if "int" in kind else None, optimise=optimise
         )
-        n_written += "uint32_t h0" in export.function
+        n_written += _looks_at_bits(export.function)
         X = compared_inputs(model, export.inputs, 400, rng=rng)
         X = np.concatenate([X, rows_at_cuts(model, export.inputs, rng)])
         (found,) = run_compiled([export], [X], flags=flags)
@@ -261,12 +266,70 @@ def test_votes_on_bits_are_counted_in_words(loops, kind):
         export = export_c(
             model, input=kind, per_unit=10 if "int" in kind else None, optimise=optimise
         )
-        assert "uint32_t h0" in export.function
+        assert _looks_at_bits(export.function)
         X = rows_at_cuts(model, export.inputs, rng)
         (found,) = run_compiled([export], [X])
         wanted = answers(model, export.inputs, X)
         assert (found == wanted).all()
         assert len(set(wanted.tolist())) > 1
+
+
+def make_cuts(rng, n_columns, n_cuts, hidden, *, ties="score", last="ternary", unused=0):
+    """A model on cuts alone, the last columns unused."""
+    bits = [
+        Bit(j, "ge", float(c))
+        for j in range(n_columns - unused)
+        for c in sorted(rng.choice(np.arange(1, 100), n_cuts, replace=False).tolist())
+    ]
+    bits.append(Bit(0, "missing"))
+    columns = [Column(f"c{j}", fill=50.0, missing="fill") for j in range(n_columns)]
+    columns[0] = Column("c0", fill=50.0, missing="bit")
+    encoder = Encoder(tuple(columns), (), tuple(bits))
+    weights = ["ternary"] * len(hidden) + [last]
+    shape = Architecture.create(encoder.n_inputs, 5, hidden=hidden, weights=weights, ties=ties)
+    values, layers = encoder.transform(rng.integers(0, 100, (200, n_columns)).astype(float)), []
+    for k, (before, width) in enumerate(pairwise(shape.widths)):
+        limit = 127 if last != "ternary" and k == len(hidden) else 1
+        W = rng.integers(-limit, limit + 1, (width, before)).astype(float)
+        sums = values @ W.T
+        t = sums[rng.integers(0, 200, width), np.arange(width)]
+        layers.append((W, t[:, None]))
+        values = (sums >= t).astype(float)
+    return Model(encoder, Network(shape, *map(tuple, zip(*layers, strict=True))), tuple("abcde"))
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("kind", "columns", "options", "sources"),
+    [
+        # Keys of columns; of units that are compared side by side, and of few units.
+        ("uint8", (20, 5, (30, 12)), {}, (" k0[", " k1[", " k2[")),
+        ("int16", (6, 20, (70,)), {"ties": "first"}, (" k0[", " k1[")),
+        ("int16", (6, 20, (70,)), {"last": "int:127"}, (" k0[", " k1[")),
+        # More changes than a statement has; columns that nothing looks at.
+        ("uint8", (16, 90, ()), {}, (" k0[",)),
+        ("uint8", (20, 5, (9,)), {"unused": 3}, (" k0[", "x[i]")),
+        ("uint8", (20, 5, (9,)), {"unused": 15}, (" k0[", "COLUMN[i]")),
+        ("int32", (3, 40, (9,)), {}, (" k0[",)),
+        # Keys of the bits of words.
+        ("double", (20, 5, (30,)), {}, ("uint32_t h0", " k0[", " k1[")),
+        ("double", (2, 5, (30,)), {}, ("uint32_t h0", " k1[")),
+    ],
+)
+def test_speed_adds_rows_that_keys_say(kind, columns, options, sources):
+    rng, seen = np.random.default_rng(6), set()
+    model = make_cuts(rng, *columns, **options)
+    export = export_c(model, input=kind, optimise="speed")
+    assert [source for source in sources if source not in export.function] == []
+    X = compared_inputs(model, export.inputs, 2000, rng=rng)
+    gap = np.nan if export.inputs.missing is None else export.inputs.missing
+    X[rng.random(X.shape) < 0.1] = gap
+    wanted = answers(model, export.inputs, X)
+    for flags in (("-O1",), ("-O3", "-ffast-math")):
+        (found,) = run_compiled([export], [X], flags=flags)
+        assert (found == wanted).all()
+        seen.update(wanted.tolist())
+    assert len(seen) > 1
 
 
 @needs_compiler

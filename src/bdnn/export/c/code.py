@@ -8,10 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from bdnn.encoding.encoder import Encoder
-from bdnn.export.c.dots import DotSum, copied, of_bits
+from bdnn.export.c.dots import DotSum, copied
 from bdnn.export.c.entries import write_entries
 from bdnn.export.c.features import FeatureWriter
+from bdnn.export.c.keys import Keys, keys_of_tests, keys_of_words
 from bdnn.export.c.lists import smallest
+from bdnn.export.c.lookups import LookupSum, with_lookups
 from bdnn.export.c.sums import AbstractSum, BitSum, FeatureSum
 from bdnn.export.c.text import (
     Code,
@@ -114,11 +116,11 @@ def write_code(
     scaler: Encoder,
     inputs: InputFormat,
     prefix: str,
-    given: tuple[Code, FirstSum] | None = None,
+    given: tuple[Code, FirstSum | Keys] | None = None,
     *,
     is_fast: bool = False,
 ) -> Code:
-    """Write the function of a plan, or go on with code that wrote what the first units sum."""
+    """Write the function of a plan, or go on with code that wrote what the first units look at."""
     code, first = given or (Code(prefix), None)
     decision = plan.decision
     if isinstance(decision, Table) and plan.is_constant:
@@ -126,31 +128,35 @@ def write_code(
         code.silence("x")
         return code
     first = first or FeatureWriter(plan, scaler, inputs, code).write
+    keys = first if isinstance(first, Keys) else None
     bits = ""
-    dots: DotSum | None = None
-    sums: AbstractSum
     for place, units in enumerate(plan.stages, start=1):
         is_hidden = place <= len(plan.layers)
         tag = str(place) if is_hidden else "_OUT"
-        sums = dots or (BitSum(tag, units, bits, f"{prefix}_ones") if bits else first(units, tag))
+        sums: AbstractSum
+        summed = with_lookups(plan, place - 1)
+        if keys is not None and summed is not None:
+            sums = LookupSum.of(tag, summed, keys)
+        elif bits or isinstance(first, Keys):
+            sums = BitSum(tag, units, bits, f"{prefix}_ones")
+        else:
+            sums = first(units, tag)
         if not is_fast:
             sums = smallest(sums)
-        elif isinstance(sums, FeatureSum | BitSum) and place == 1:
+        elif isinstance(sums, FeatureSum):
             sums = copied(code, sums)
-        dots = None
-        if is_hidden:
+        keys = None
+        if is_hidden and is_fast and with_lookups(plan, place) is not None:
+            keys = _write_keys(code, sums, tag)
+        elif is_hidden:
             bits = f"h{place}"
-            if is_fast and place < len(plan.stages):
-                is_output = place == len(plan.layers)
-                dots = of_bits("_OUT" if is_output else str(place + 1), plan.stages[place], bits)
-            if dots is None:
-                declare_bits(code, bits, len(units.thresholds))
-                write_units(code, sums, bits, len(units.thresholds))
-            else:
-                dots.declare(code)
-                _write_values(code, sums, bits)
+            declare_bits(code, bits, len(units.thresholds))
+            write_units(code, sums, bits, len(units.thresholds))
         elif isinstance(decision, LargestScore):
-            _write_largest(code, sums)
+            if isinstance(sums, LookupSum):
+                sums.write_class(code)
+            else:
+                _write_largest(code, sums)
         elif isinstance(decision, Numbers):
             _write_numbers(code, sums, decision)
         elif isinstance(decision, Entries):
@@ -197,15 +203,16 @@ def write_units(code: Code, sums: AbstractSum, bits: str, width: int) -> None:
     _write_tests(code, sums, f"{bits}{where} |= (uint32_t)1 << {bit};")
 
 
-def _write_values(code: Code, sums: AbstractSum, bits: str) -> None:
-    """Write 0 or 1 for every unit, without a branch."""
+def _write_keys(code: Code, sums: AbstractSum, tag: str) -> Keys:
+    """Write what units say as keys."""
+    n_units = len(sums.units.thresholds)
     if sums.is_written_out:
-        for i in range(len(sums.units.thresholds)):
-            code.add(f"{bits}[{i}] = {_test(sums, i)};")
-        return
-    name = f"LIMIT{sums.tag}"
-    code.tables += constants(name, list(sums.units.thresholds))
-    sums.write_loop(code, [f"{bits}[i] = s >= {name}[i];"])
+        return keys_of_tests(code, [_test(sums, i) for i in range(n_units)], f"k{tag}")
+    if isinstance(sums, LookupSum | DotSum):
+        return sums.write_keys(code, f"k{tag}")
+    declare_bits(code, f"h{tag}", n_units)
+    write_units(code, sums, f"h{tag}", n_units)
+    return keys_of_words(code, f"h{tag}", n_units)
 
 
 def _test(sums: AbstractSum, unit: int) -> str:

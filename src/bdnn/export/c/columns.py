@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bdnn.encoding import Bit, Encoder
+from bdnn.encoding import Bit, Encoder, Number
 from bdnn.errors import UnsupportedFeatureError
 from bdnn.export.c.text import comment, integer, real
 from bdnn.export.inputs import INTEGER_TYPES, InputFormat
@@ -36,6 +36,24 @@ def with_used_inputs(model: Model) -> Model:
     weights = (network.weights[0][:, used], *network.weights[1:])
     smaller = Network(shape, weights, network.thresholds)
     return replace(model, encoder=model.encoder.subset(used), network=smaller)
+
+
+def with_all_columns(model: Model) -> Model:
+    """The model with a number for every column, if its inputs are numbers of some columns."""
+    encoder, network = model.encoder, model.network
+    if encoder.bits or any(number.value is not None for number in encoder.numbers):
+        return model
+    places = [number.column for number in encoder.numbers]
+    numbers = [Number(j) for j in range(encoder.n_columns)]
+    W = np.zeros((len(network.weights[0]), encoder.n_columns))
+    W[:, places] = network.weights[0]
+    for number in encoder.numbers:
+        numbers[number.column] = number
+    first = replace(network.architecture.weights[0], zero=True)
+    shape = network.architecture
+    shape = replace(shape, n_features=encoder.n_columns, weights=(first, *shape.weights[1:]))
+    whole = Network(shape, (W, *network.weights[1:]), network.thresholds)
+    return replace(model, encoder=replace(encoder, numbers=tuple(numbers)), network=whole)
 
 
 def column_format(model: Model, kind: str, per_unit: int | str | None) -> InputFormat:

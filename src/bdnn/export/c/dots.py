@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bdnn.export.c.sums import AbstractSum, BitSum, FeatureSum
-from bdnn.export.c.text import Code, integer, size_of, table
-from bdnn.export.plan.plan import Units
+from bdnn.export.c.keys import Keys, keys_of_signs
+from bdnn.export.c.sums import AbstractSum, FeatureSum
+from bdnn.export.c.text import Code, constants, integer, size_of, table
 
 _LANES = 8
 # Rough instructions of a vector of products, and of adding up its lanes and comparing.
@@ -58,11 +58,6 @@ class DotSum(AbstractSum):
         """Largest absolute value of any partial sum of integers."""
         return int(np.abs(self.units.weights).sum(axis=1).max(initial=0)) * self.largest
 
-    def declare(self, code: Code) -> None:
-        """Write the array, all zeros."""
-        code.add(f"{self.entry} {self.array}[{self.length}] = {{0}};")
-        code.stack += size_of(self.entry) * self.length
-
     def expression(self, unit: int) -> str:
         """Sum of one unit."""
         names = [f"{self.array}[{j}]" for j in range(self.units.weights.shape[1])]
@@ -81,27 +76,35 @@ class DotSum(AbstractSum):
         head = f"for (j = 0; j < {self.length}; ++j)"
         return [head, f"    s += (int32_t)WEIGHT{self.tag}[i][j] * {self.array}[j];"]
 
+    def write_keys(self, code: Code, name: str) -> Keys:
+        """Write keys of the units that are on, all compared side by side."""
+        limits = self.units.thresholds
+        largest = self.reach + int(max(map(abs, limits)))
+        kind = "int16_t" if largest < 2**15 else "int32_t" if largest < 2**31 else "int64_t"
+        sums, limit = f"s{self.tag.lower()}", f"LIMIT{self.tag}"
+        length = -(-len(limits) // _LANES) * _LANES
+        code.tables += constants(limit, [*limits, *[0] * (length - len(limits))])
+        code.stack += size_of(kind) * length
+        code.add(f"{kind} {sums}[{length}];")
+        self.write_loop(code, [f"{sums}[i] = ({kind})s;"])
+        code.add(
+            *(f"{sums}[{i}] = -1;" for i in range(len(limits), length)),
+            f"for (i = 0; i < {length}; ++i)",
+            f"    {sums}[i] = ({kind})({sums}[i] - {limit}[i]);",
+        )
+        return keys_of_signs(code, (sums, kind, length), len(limits), name)
 
-def of_bits(tag: str, units: Units, array: str) -> DotSum | None:
-    """The sum of 0/1 values in an array of their own; None if that is no integer."""
-    found = DotSum(tag, units, array, 1)
-    return found if found.is_exact else None
 
-
-def copied(code: Code, sums: FeatureSum | BitSum) -> AbstractSum:
-    """The sum over a copy of the features, or of the bits of words, that is a whole vector long."""
-    is_bits = isinstance(sums, BitSum)
-    largest = 1 if isinstance(sums, BitSum) else max(sums.largest, default=0)
-    found = DotSum(sums.tag, sums.units, f"v{sums.tag.lower()}", largest)
-    if (sums.is_written_out and not is_bits) or not found.is_exact:
+def copied(code: Code, sums: FeatureSum) -> AbstractSum:
+    """The sum over a copy of the features that is a whole vector long."""
+    found = DotSum(sums.tag, sums.units, f"v{sums.tag.lower()}", max(sums.largest, default=0))
+    if sums.is_written_out or not found.is_exact:
         return sums
-    n_inputs = sums.units.weights.shape[1]
-    if isinstance(sums, FeatureSum):
-        value = f"{sums.array}[j]"
-    else:
-        word = f"{sums.bits}[j >> 5] >> (j & 31)" if n_inputs > 32 else f"{sums.bits} >> j"
-        value = f"({word} & 1u)"
-    found.declare(code)
     code.counters.add("j")
-    code.add(f"for (j = 0; j < {n_inputs}; ++j)", f"    {found.array}[j] = ({found.entry}){value};")
+    code.stack += size_of(found.entry) * found.length
+    code.add(
+        f"{found.entry} {found.array}[{found.length}] = {{0}};",
+        f"for (j = 0; j < {sums.units.weights.shape[1]}; ++j)",
+        f"    {found.array}[j] = ({found.entry}){sums.array}[j];",
+    )
     return found

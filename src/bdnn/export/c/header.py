@@ -12,7 +12,13 @@ import numpy as np
 from bdnn.encoding.encoder import Encoder
 from bdnn.errors import ModelError, UnsupportedFeatureError
 from bdnn.export.c.code import lay_out, write_code
-from bdnn.export.c.columns import ColumnCode, column_format, inner_model, with_used_inputs
+from bdnn.export.c.columns import (
+    ColumnCode,
+    column_format,
+    inner_model,
+    with_all_columns,
+    with_used_inputs,
+)
 from bdnn.export.c.flash import Flash, estimate_flash
 from bdnn.export.c.frame import (
     verb_of,
@@ -28,7 +34,7 @@ from bdnn.export.c.halves import has_ordinary_scale, split
 from bdnn.export.c.mains import INCLUDES, write_csv_main, write_main, write_self_test
 from bdnn.export.c.text import Code, check_name
 from bdnn.export.c.words import write_halves
-from bdnn.export.inputs import InputFormat, choose_format
+from bdnn.export.inputs import INTEGER_TYPES, InputFormat, choose_format
 from bdnn.export.plan import Plan, make_plan
 from bdnn.export.plan.plan import Table
 from bdnn.model import Model
@@ -161,6 +167,8 @@ def export_c(
     if optimise not in ("size", "speed"):
         raise ModelError(f"optimise must be 'size' or 'speed', got {optimise!r}: choose one.")
     is_fast = optimise == "speed"
+    if input in INTEGER_TYPES:
+        model = with_all_columns(model)
     if not model.encoder.is_plain:
         inputs = column_format(model, input, per_unit)
         return _of_columns(

@@ -180,14 +180,15 @@ class Code:
         return not all(any(map(_is_power_of_two, pair)) for pair in factors)
 
     def silence(self, name: str) -> None:
-        """Keep compilers from complaining of a variable that is never read."""
-        declared = 0
+        """Keep compilers from complaining of an input or variable that is never read."""
+        declared = 0 if name == "x" else None
         for place, line in enumerate(self.body):
             if re.match(rf"\s*uint32_t {name}\b", line):
                 declared = place + 1
             elif re.search(rf"\b{name}\b(?!(\[[^]]*\])? \|=)", line):
                 return
-        self.body.insert(declared, f"    (void){name};")
+        if declared is not None:
+            self.body.insert(declared, f"    (void){name};")
 
     def add(self, *lines: str) -> None:
         """Append statements, four blanks in."""

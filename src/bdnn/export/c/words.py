@@ -16,7 +16,9 @@ from bdnn.export.c.code import declare_bits, write_code, write_units
 from bdnn.export.c.columns import least_count
 from bdnn.export.c.features import write_level_helper
 from bdnn.export.c.halves import Halves
+from bdnn.export.c.keys import Keys, keys_of_columns, keys_of_words
 from bdnn.export.c.lists import smallest
+from bdnn.export.c.lookups import with_lookups
 from bdnn.export.c.sums import BitSum, FeatureSum
 from bdnn.export.c.text import Code, constants, decimals, integer, integer_type, real, table
 from bdnn.export.inputs import InputFormat
@@ -50,9 +52,11 @@ def write_halves(
         writer.write_levels()
         first = writer.code, writer.sum_of_levels
         return plan, write_code(plan, plain, given, name, first, is_fast=is_fast)
-    if not writer.write():
+    is_lookup = is_fast and with_lookups(plan, 0) is not None
+    if not (is_lookup and writer.compares_columns) and not writer.write():
         return None
-    code = write_code(plan, plain, given, name, (writer.code, writer.sum_of_bits), is_fast=is_fast)
+    asked = writer.keys() if is_lookup else writer.sum_of_bits
+    code = write_code(plan, plain, given, name, (writer.code, asked), is_fast=is_fast)
     code.silence(_WORDS)
     return plan, code
 
@@ -228,6 +232,19 @@ class WordWriter:
             code.tables += constants("LEVEL", levels.tolist())
             place = f"i + {len(scaled)}" if scaled else "i"
             self._write_loop(len(rest), f"q[{place}] = LEVEL[i][v[KNOWN_OF[i]] == KNOWN[i]];")
+
+    @property
+    def compares_columns(self) -> bool:
+        """Whether columns can be compared as they are, without words of what they say."""
+        return self.inputs.is_integer and not self.halves.limits
+
+    def keys(self) -> Keys:
+        """Write keys of columns, or of the words."""
+        bits, width = self.halves.bits, self.halves.tail.architecture.n_features
+        if not self.compares_columns:
+            return keys_of_words(self.code, _WORDS, width)
+        cuts = {bit: self._cut(bit) for bit in bits if bit.kind == "ge"}
+        return keys_of_columns(self.code, self.encoder, bits, self.inputs, cuts)
 
     def sum_of_levels(self, units: Units, tag: str) -> FeatureSum:
         """Sums of what is in ``q``."""
