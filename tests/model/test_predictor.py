@@ -1,6 +1,9 @@
 """Compiled prediction against the forward pass."""
 
+import os
 import pickle
+import subprocess
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +11,7 @@ import pytest
 
 import bdnn
 from bdnn.clock import Slot
-from bdnn.encoding import Column, Encoder, Inputs
+from bdnn.encoding import Bit, Column, Encoder, Inputs
 from bdnn.encoding.bins import make_bins
 from bdnn.errors import DataError
 from bdnn.export.boundary import boundary_inputs
@@ -16,7 +19,7 @@ from bdnn.export.inputs import InputFormat
 from bdnn.model import Model
 from bdnn.model.lines import ROWS
 from bdnn.model.model import LOADING
-from bdnn.model.predictor import Predictor
+from bdnn.model.predictor import Predictor, take
 from bdnn.model.shorts import predict_small_row
 from bdnn.model.sliced import predict_rows
 from bdnn.network.architecture import Architecture
@@ -132,6 +135,47 @@ def test_columns_of_several_tiles(n_features, weights):
     model = make_model(rng, n_features=n_features, hidden=(9,), weights=weights)
     assert Predictor(model)._sliced is not None
     assert_like_the_forward_pass(model, rng.normal(size=(700, n_features)))
+
+
+@pytest.mark.parametrize("column", [Column("a", missing=m, fill=2.0) for m in ("fill", "bit")])
+def test_whole_cells_and_others_are_compared_alike(column):
+    """Parts of a block are compared as 16 bits or as doubles, with cuts that no 16 bits hold."""
+    rng = np.random.default_rng(0)
+    cuts = [-1e60, -40_000.0, -32_768.0, -3.0, 0.5, 7.0, 7.25, 32_767.0, 32_768.5, 1e60]
+    bits = [Bit(0, "ge", cut) for cut in cuts]
+    if column.missing == "bit":
+        bits.append(Bit(0, "missing"))
+    encoder = Encoder((column,), bits=tuple(bits))
+    shape = Architecture.create(len(bits), 2, hidden=(len(bits),), weights="ternary")
+    W = np.eye(len(bits))
+    V = rng.integers(-1, 2, (2, len(bits))) + 0.0
+    limits = np.full((len(bits), 1), 1.0), np.array([[0.0], [0.5]])
+    model = Model(encoder, Network(shape, (W, V), limits), (0, 1))
+    whole = rng.integers(-10, 10, 1100) + 0.0
+    large = np.where(rng.random(600) < 0.1, 1e70, whole[:600])
+    ends = rng.choice([-32_767.0, 32_766.0, 32_767.0, -32_768.0], 600)
+    parts = [whole, whole + 0.25, large, ends, np.where(rng.random(600) < 0.1, np.nan, ends)]
+    assert_like_the_forward_pass(model, np.concatenate(parts)[:, None])
+
+
+@pytest.mark.parametrize("length", [1, 9, 16, 17, 200])
+@pytest.mark.parametrize("count", [0, 1, 7, 1000])
+def test_texts_of_all_lengths_are_copied(length, count):
+    labels = np.array(["é" * length, "b", "c" * (length // 2)])
+    outcomes = np.random.default_rng(0).integers(0, 3, count)
+    found = take(labels, outcomes)
+    assert found.dtype == labels.dtype
+    assert (found == labels[outcomes]).all()
+
+
+def test_predictors_run_as_python_too():
+    code = (
+        "import numpy as np; from tests.export.models import make_model;"
+        "model = make_model(np.random.default_rng(0)); X = np.arange(400.0).reshape(100, 4) % 7;"
+        "assert (model.predictor(X) == model.predict(X)).all()"
+    )
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
 
 
 def test_numbers_that_no_unit_looks_at():

@@ -279,7 +279,7 @@ class BDNNClassifier(ClassifierMixin, GrowingEstimator):  # type: ignore[misc]
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Class labels of samples."""
         outcomes = self._outcomes(X)
-        return np.asarray(self.classes_.take(outcomes))
+        return self.model_.named(outcomes, self.classes_)
 
     def predict_proba(self, X: ArrayLike) -> FloatArray:
         """Probabilities of the classes; the predicted class is always the likeliest.

@@ -21,6 +21,7 @@ from bdnn.model.lines import (
     IS,
     MISSING,
     MOST_PLANES,
+    MOST_SHORT,
     Sliced,
     Words,
 )
@@ -28,8 +29,6 @@ from bdnn.model.shorts import HEAD, LANES
 from bdnn.network.activation import STEP, FloatArray
 from bdnn.network.network import Network
 
-# A sum of 16 bits, less one on either side for limits that no sum reaches.
-_MOST_SUM = 2**15 - 2
 _CACHE_LINE = 64
 _KINDS = {"ge": GE, "is": IS, "missing": MISSING}
 
@@ -74,7 +73,7 @@ def small_data(encoder: Encoder, network: Network) -> NDArray[np.uint8] | None:
 
 def _small_limits(limits: FloatArray) -> FloatArray:
     """Least whole sums that reach limits; some beyond all sums where none does, or all do."""
-    return np.clip(np.ceil(limits), -_MOST_SUM - 1, _MOST_SUM + 1)
+    return np.clip(np.ceil(limits), -MOST_SHORT - 1, MOST_SHORT + 1)
 
 
 class _Bins(NamedTuple):
@@ -280,7 +279,9 @@ def _room(encoder: Encoder, network: Network) -> int:
     _, terms, values = _inputs(encoder)
     is_text, on_numbers = terms[:, 1] == 1, sizes[0][:, : encoder.n_numbers]
     by_texts = on_numbers[:, is_text] @ np.abs(values[is_text, 1:]).max(axis=1, initial=0.0) / unit
-    left = _MOST_SUM - (by_bits + by_texts).max(initial=0.0)
-    if above > _MOST_SUM or left < 1:
+    left = MOST_SHORT - (by_bits + by_texts).max(initial=0.0)
+    if above > MOST_SHORT or left < 1:
         return 0
-    return int(min(_MOST_SUM, left // max(1.0, on_numbers[:, ~is_text].sum(axis=1).max(initial=0))))
+    return int(
+        min(MOST_SHORT, left // max(1.0, on_numbers[:, ~is_text].sum(axis=1).max(initial=0)))
+    )

@@ -5,6 +5,7 @@ A block has up to 8192 rows. Instructions on a line take hundreds of them.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -13,11 +14,13 @@ from numpy.typing import NDArray
 from bdnn.compiled import part
 from bdnn.limits import LARGEST_INPUT
 from bdnn.model.kernels import Floats, Integers, Shorts, is_refused
+from bdnn.model.vectors import TILE, at_least, equal, turn
 
 #: Lines that a group of :class:`Sliced` adds at once.
 GROUP = 8
 #: Digits that a count of bits may have.
 MOST_PLANES = 16
+_SIGN, _ALL_BUT_SIGN = np.int64(63), np.int64(2**63 - 1)
 NONE, ONE, TWO, ALL = np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(2**64 - 1)
 #: Where a group takes the complement of its digits.
 FLIP_BEFORE, FLIP_AFTER = np.uint64(1), np.uint64(2)
@@ -26,8 +29,14 @@ GE, IS, MISSING = range(3)
 
 WORDS = 128
 ROWS = 64 * WORDS
-# Rows whose numbers stay in cache from the table to the sums, and columns in a line of cache.
-PART, TILE = 512, 8
+# Rows whose numbers stay in cache from the table to the sums.
+PART = 512
+#: Largest number of 16 bits with a larger one, which it never reaches.
+MOST_SHORT = 2**15 - 2
+# So many bits of a column are sooner compared as 16 bits, if its cells are such numbers.
+_MANY_BITS = 3
+# Columns that are sooner turned as blocks than read one by one.
+_FEWEST_TURNED = 4
 
 Words = NDArray[np.uint64]
 
@@ -73,12 +82,6 @@ class Sliced(NamedTuple):
 
 
 @part
-def words_of(piece: int) -> slice:
-    """Words of a part of a block in its lines."""
-    return slice(piece * (PART // 64), (piece + 1) * (PART // 64))
-
-
-@part
 def zeros(n_lines: int, n_words: int) -> Words:
     """Lines of words that begin where lines of cache do: vectors across two are twice as slow."""
     found = np.zeros(n_lines * n_words + 8, dtype=np.uint64)
@@ -86,96 +89,109 @@ def zeros(n_lines: int, n_words: int) -> Words:
     return found[first : first + n_lines * n_words].reshape(n_lines, n_words)
 
 
-@part
-def pack(sums: Shorts | Floats, limit: float | np.int16, line: Words) -> None:
-    """Write which sums, or cells, reach a limit."""
-    for w in range(len(line)):
-        some, word = sums[64 * w : 64 * (w + 1)], NONE
-        for k in range(64):
-            word |= np.uint64(some[k] >= limit) << np.uint64(k)
-        line[w] = word
+@partial(part, is_apart=True)
+def pack(
+    sums: Shorts | Floats, row: int, limit: float | np.int16, lines: Words, line: int, first: int
+) -> None:
+    """Write which sums, or cells, of a row reach a limit, into words of a line."""
+    for w in range(PART // 64):
+        lines[line, first + w] = at_least(sums, row * sums.shape[1] + 64 * w, limit)
 
 
-@part
-def _pack_equal(cells: Floats, value: float, line: Words) -> None:
+@partial(part, is_apart=True)
+def _pack_equal(cells: Floats, row: int, value: float, lines: Words, line: int, first: int) -> None:
     """Write which cells are a value."""
-    for w in range(len(line)):
-        some, word = cells[64 * w : 64 * (w + 1)], NONE
-        for k in range(64):
-            word |= np.uint64(some[k] == value) << np.uint64(k)
-        line[w] = word
+    for w in range(PART // 64):
+        lines[line, first + w] = equal(cells, row * cells.shape[1] + 64 * w, value)
 
 
-@part
-def _pack_missing(cells: Floats, line: Words) -> None:
+@partial(part, is_apart=True)
+def _pack_missing(cells: Floats, row: int, lines: Words, line: int, first: int) -> None:
     """Write which cells are missing."""
-    for w in range(len(line)):
-        some, word = cells[64 * w : 64 * (w + 1)], NONE
+    for w in range(PART // 64):
+        word = NONE
         for k in range(64):
-            word |= np.uint64(some[k] != some[k]) << np.uint64(k)
-        line[w] = word
+            cell = cells[row, 64 * w + k]
+            word |= np.uint64(cell != cell) << np.uint64(k)
+        lines[line, first + w] = word
 
 
-@part
-def _scale(cells: Floats, shift: float, factor: float, most: float, line: Shorts) -> bool:
-    """Write scaled cells in steps; returns false if one of them has no room.
+@partial(part, is_apart=True)
+def _scale(
+    cells: Floats, row: int, shift: float, factor: float, numbers: Shorts, line: int
+) -> None:
+    """Write scaled cells in steps."""
+    for r in range(PART):
+        whole = np.rint((cells[row, r] - shift) * factor)
+        numbers[line, r] = np.int16(np.int32(whole))
 
-    What the forward pass clips has none.
-    """
+
+@partial(part, is_apart=True)
+def _are_whole(cells: Floats, row: int) -> bool:
     odd = 0
     for r in range(PART):
-        whole = np.rint((cells[r] - shift) * factor)
-        odd |= not abs(whole) <= most
-        line[r] = np.int16(np.int32(whole))
+        odd |= np.rint(cells[row, r]) != cells[row, r]
     return odd == 0
 
 
-@part
-def _are_whole(cells: Floats) -> bool:
-    odd = 0
-    for r in range(PART):
-        odd |= np.rint(cells[r]) != cells[r]
-    return odd == 0
-
-
-@part
-def _choose_text(cells: Floats, values: Floats, unit: float, line: Shorts) -> None:
+@partial(part, is_apart=True)
+def _choose_text(
+    cells: Floats, row: int, values: Floats, k: int, unit: float, numbers: Shorts
+) -> None:
     """Write in steps what cells of one text, and all others, stand for."""
-    text, off, on = values[0], np.int16(values[1] / unit), np.int16(values[2] / unit)
+    text, off, on = values[k, 0], np.int16(values[k, 1] / unit), np.int16(values[k, 2] / unit)
     for r in range(PART):
-        line[r] = on if cells[r] == text else off
+        numbers[1 + k, r] = on if cells[row, r] == text else off
 
 
-@part
-def _has_odd(cells: Floats) -> bool:
-    """Whether a cell is missing or too large."""
+@partial(part, is_apart=True)
+def _extremes(bits: Integers, row: int, n_rows: int) -> tuple[float, float]:
+    """Find the least and the largest cell, of which one is missing if any cell is.
+
+    Bits of cells are compared, those of negative ones turned over: they are in the order of the
+    cells, with what is missing at both ends, and compilers find the instructions.
+    """
+    low, high = _ALL_BUT_SIGN, ~_ALL_BUT_SIGN
+    for r in range(n_rows):
+        cell = bits[row, r]
+        place = cell ^ (cell >> _SIGN & _ALL_BUT_SIGN)
+        low, high = min(low, place), max(high, place)
+    low, high = low ^ (low >> _SIGN & _ALL_BUT_SIGN), high ^ (high >> _SIGN & _ALL_BUT_SIGN)
+    return np.int64(low).view(np.float64), np.int64(high).view(np.float64)
+
+
+@partial(part, is_apart=True)
+def _read_tile(cells: Floats, first: int, n_columns: int, n_rows: int, tile: Floats) -> None:
+    """Turn columns of some rows into lines, as many as there are or as a tile has.
+
+    ``first`` is the place of the first cell.
+    """
+    width, done = min(TILE, n_columns - first % n_columns), 0
+    if width >= _FEWEST_TURNED:
+        # A block may reach into the row after its last one, but not beyond all rows.
+        done = min(n_rows, (len(cells) - first - TILE) // n_columns + 1) // TILE * TILE
+        for r in range(0, done, TILE):
+            turn(cells, first + r * n_columns, n_columns, tile, r, tile.shape[1])
+    for q in range(width):
+        for r in range(np.uint64(done), np.uint64(n_rows)):
+            tile[q, r] = cells[np.uint64(first + q) + r * np.uint64(n_columns)]
+
+
+@partial(part, is_apart=True)
+def _fill(tile: Floats, row: int, n_rows: int, fill: float) -> bool:
+    """Write cells with their gaps filled after all others; returns false if one is refused."""
     odd = 0
-    for i in range(len(cells)):
-        odd |= not abs(cells[i]) <= LARGEST_INPUT
-    return odd != 0
+    for r in range(n_rows):
+        cell = tile[row, r]
+        odd |= is_refused(cell, fill)
+        tile[TILE, r] = cell if cell == cell else fill
+    return odd == 0
 
 
-@part
-def _read_tile(rows: Floats, tile: Floats) -> None:
-    """Turn columns of some rows into lines."""
-    if rows.shape[1] == TILE:
-        a, b, c, d = tile[0], tile[1], tile[2], tile[3]
-        e, f, g, h = tile[4], tile[5], tile[6], tile[7]
-        for r in range(len(rows)):
-            row = rows[r]
-            a[r], b[r], c[r], d[r] = row[0], row[1], row[2], row[3]
-            e[r], f[r], g[r], h[r] = row[4], row[5], row[6], row[7]
-        return
-    for q in range(rows.shape[1]):
-        line = tile[q]
-        for r in range(len(rows)):
-            line[r] = rows[r, q]
-
-
-@part
+@partial(part, is_apart=True)
 def encode_part(
-    X: Floats,
-    start: int,
+    cells: Floats,
+    first: int,
     n_rows: int,
     fills: Floats,
     model: Sliced,
@@ -184,50 +200,59 @@ def encode_part(
     numbers: Shorts,
     lines: Words,
 ) -> tuple[bool, bool]:
-    """Write numbers and bits of some rows.
+    """Write numbers and bits of some rows, of which ``first`` is the place of the first cell.
 
     Returns false if a cell or a number has no place, and whether a cell is missing or has none.
     """
-    n_columns, n_numbers = X.shape[1], len(model.is_text)
+    n_columns, n_numbers, word = len(fills), len(model.is_text), piece * (PART // 64)
     # By names of their own: what is taken out of a tuple in a loop is counted each time.
     number_starts, is_text, values = model.number_starts, model.is_text, model.values
     bit_starts, kinds, bounds = model.bit_starts, model.bit_kinds, model.bit_values
     is_apart, step, most = model.is_apart, model.step, model.most
     unit = step if step > 0.0 else 1.0  # a power of two, by which division rounds nothing
-    filled, has_room, last_row = tile[TILE], True, start + n_rows
-    # Rows are read in their order first, which is what brings them into cache fast.
-    has_gaps = _has_odd(X.reshape(-1)[start * n_columns : last_row * n_columns])
-    for first in range(0, n_columns, TILE):
-        last = min(first + TILE, n_columns)
-        _read_tile(X[start:last_row, first:last], tile)
-        for j in range(first, last):
-            raw = cells = tile[j - first]
-            if has_gaps:
-                cells = filled
-                for r in range(n_rows):
-                    if is_refused(raw[r], fills[j]):
-                        return False, True
-                    cells[r] = raw[r] if raw[r] == raw[r] else fills[j]
-            for k in range(number_starts[j], number_starts[j + 1]):
-                line, shift, factor = numbers[1 + k], values[k, 0], values[k, 1]
-                if is_text[k]:
-                    _choose_text(cells, values[k], unit, line)
-                elif step > 0.0:
-                    has_room &= _scale(cells, shift, factor / unit, most, line)
-                else:
-                    has_room &= _scale(cells, 0.0, 1.0, most, line)
-                    has_room &= _are_whole(cells)
-            seen = raw if is_apart[j] else cells
-            for k in range(bit_starts[j], bit_starts[j + 1]):
-                line = lines[1 + k, words_of(piece)]
-                if kinds[k] == GE:
-                    pack(seen, bounds[k], line)
-                elif kinds[k] == IS:
-                    _pack_equal(seen, bounds[k], line)
-                else:
-                    _pack_missing(raw, line)
+    has_room, has_gaps, bits = True, False, tile.view(np.int64)
+    short = len(numbers) - 1
+    for j in range(n_columns):
+        raw = filled = j % TILE
+        if raw == 0:
+            _read_tile(cells, first + j, n_columns, n_rows, tile)
+        low, high = _extremes(bits, raw, n_rows)
+        if not (low >= -LARGEST_INPUT and high <= LARGEST_INPUT):
+            filled, has_gaps = TILE, True
+            if not _fill(tile, raw, n_rows, fills[j]):
+                return False, True
+            low, high = _extremes(bits, filled, n_rows)
+        for k in range(number_starts[j], number_starts[j + 1]):
+            if is_text[k]:
+                _choose_text(tile, filled, values, k, unit, numbers)
+                continue
+            shift, factor = (values[k, 0], values[k, 1] / unit) if step > 0.0 else (0.0, 1.0)
+            # Scaling keeps the order of cells. What the forward pass clips has no room.
+            has_room &= abs(np.rint((low - shift) * factor)) <= most
+            has_room &= abs(np.rint((high - shift) * factor)) <= most
+            has_room &= step > 0.0 or _are_whole(tile, filled)
+            _scale(tile, filled, shift, factor, numbers, 1 + k)
+        seen = raw if is_apart[j] else filled
+        is_short = seen == filled and bit_starts[j + 1] - bit_starts[j] >= _MANY_BITS
+        is_short = is_short and max(-low, high) <= MOST_SHORT and _are_whole(tile, filled)
+        if is_short:
+            _scale(tile, filled, 0.0, 1.0, numbers, short)
+        for k in range(bit_starts[j], bit_starts[j + 1]):
+            if kinds[k] == GE and is_short:
+                bound = np.int16(min(max(np.ceil(bounds[k]), -MOST_SHORT), MOST_SHORT + 1))
+                pack(numbers, short, bound, lines, 1 + k, word)
+            elif kinds[k] == GE:
+                pack(tile, seen, bounds[k], lines, 1 + k, word)
+            elif kinds[k] == IS:
+                _pack_equal(tile, seen, bounds[k], lines, 1 + k, word)
+            else:
+                _pack_missing(tile, raw, lines, 1 + k, word)
     for k in range(1 + n_numbers, 1 + model.n_digits * n_numbers):
-        line, half = numbers[k], numbers[k - n_numbers]
-        for r in range(PART):
-            line[r] = half[r] + half[r]
+        _double(numbers, k - n_numbers, k)
     return has_room, has_gaps
+
+
+@partial(part, is_apart=True)
+def _double(numbers: Shorts, line: int, twice: int) -> None:
+    for r in range(PART):
+        numbers[twice, r] = numbers[line, r] + numbers[line, r]

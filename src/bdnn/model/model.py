@@ -170,6 +170,14 @@ class Model:
             found[rows] = self.network.predict(self.inputs(X[rows]))
         return found, has_gaps
 
+    def named(self, outcomes: NDArray[np.intp], labels: NDArray[Any]) -> NDArray[Any]:
+        """Labels of outcomes, by compiled code if that is there."""
+        if not LOADING.is_ready:
+            return labels.take(outcomes)
+        from bdnn.model.predictor import take
+
+        return take(labels, outcomes)
+
     @cached_property
     def predictor(self) -> Predictor:
         """The model as compiled code."""
@@ -181,7 +189,7 @@ class Model:
         """Labels of samples; of a regressor numbers of shape (n_samples, n_outputs)."""
         if self.targets is not None:
             return self.targets.inverse(self.network.values(self.inputs(X)))
-        return np.asarray(self.labels[self.outcomes(X)])
+        return self.named(self.outcomes(X), self.labels)
 
     def probabilities(self, X: FloatArray) -> FloatArray:
         """Probabilities of the classes, of shape (n_samples, n_classes)."""
@@ -226,7 +234,7 @@ def _load() -> None:
     shape = Architecture.create(1, 2, hidden=(), weights="continuous")
     for weight in (1.0, 0.5):  # with room for sums of 16 bits, and without
         weights, thresholds = (np.full((2, 1), weight),), (np.zeros((2, 1)),)
-        small = Model(Encoder.of_features(1), Network(shape, weights, thresholds), (0, 1))
+        small = Model(Encoder.of_features(1), Network(shape, weights, thresholds), ("a", "b"))
         for rows in (np.zeros(1), np.zeros((1, 1)), np.zeros((1000, 1))):
             Predictor(small)(rows)
 

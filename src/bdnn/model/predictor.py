@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numba.core import config
 from numpy.typing import ArrayLike, NDArray
 
 from bdnn.encoding.frames import object_table
@@ -15,7 +16,8 @@ from bdnn.errors import DataError
 from bdnn.model.kernels import predict_each, predict_row
 from bdnn.model.layout import row_arrays, sliced, small_data
 from bdnn.model.shorts import predict_few, predict_small_row
-from bdnn.model.sliced import predict_rows
+from bdnn.model.sliced import predict_rows, write_texts
+from bdnn.model.vectors import WIDTH
 from bdnn.network.activation import FloatArray
 
 if TYPE_CHECKING:
@@ -56,7 +58,8 @@ class Predictor:
         self._n_columns = encoder.n_columns
         self._arrays = row_arrays(encoder, network)
         self._small = None if model.targets else small_data(encoder, network)
-        self._sliced = sliced(encoder, network)
+        # Instructions on vectors are none of Python's.
+        self._sliced = None if config.DISABLE_JIT else sliced(encoder, network)
         groups = [] if self._sliced is None else [*self._sliced.groups, *self._sliced.sum_groups]
         self._many = _FEWEST_ROWS + len(groups) // _GROUPS_PER_ROW
 
@@ -92,11 +95,11 @@ class Predictor:
         self._check(row)
         if self.model.targets is not None:
             return np.array([self(line) for line in row]).reshape(len(row), -1)
-        return self.model.labels[self.checked_outcomes(row)[0]]
+        return take(self.model.labels, self.checked_outcomes(row)[0])
 
     def checked_outcomes(self, codes: FloatArray) -> tuple[NDArray[np.intp], bool]:
         """Index of every row's predicted class, for rows of codes; and whether one is missing."""
-        found = np.zeros(len(codes), dtype=np.int64)
+        found = np.empty(len(codes), dtype=np.int64)
         rows = np.require(codes, float, _PLAIN)
         if self._sliced is not None and len(rows) >= self._many:
             done = predict_rows(rows, found, self._sliced, *self._arrays)
@@ -135,3 +138,15 @@ class Predictor:
         """Say what is wrong with rows of which one was refused."""
         note_gaps(self._encoder, rows)
         check_codes(rows)
+
+
+def take(labels: NDArray[Any], outcomes: NDArray[np.intp]) -> NDArray[Any]:
+    """Labels of outcomes; those of texts by vectors, as NumPy calls a function for each."""
+    size = labels.dtype.itemsize
+    if labels.dtype.kind != "U" or size > WIDTH or len(outcomes) == 0 or config.DISABLE_JIT:
+        return labels.take(outcomes)
+    texts = np.zeros(labels.nbytes + WIDTH, dtype=np.uint8)
+    texts[: labels.nbytes] = labels.view(np.uint8)
+    found = np.empty(len(outcomes), dtype=labels.dtype)
+    write_texts(texts, size, outcomes, found.view(np.uint8))
+    return found

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bdnn.compiled import compiled, part
 from bdnn.model.kernels import Floats, Integers, Shorts, predict_row
@@ -22,15 +23,14 @@ from bdnn.model.lines import (
     ONE,
     PART,
     ROWS,
-    TILE,
     TWO,
     Sliced,
     Words,
     encode_part,
     pack,
-    words_of,
     zeros,
 )
+from bdnn.model.vectors import TILE, WIDTH, copy
 
 
 @partial(part, is_apart=True)
@@ -72,7 +72,7 @@ def _add_group(
         fours[p + TWO, w] = four ^ four_a ^ four_b
 
 
-@part
+@partial(part, is_apart=True)
 def _flip(planes: Words, first: np.int64, n_words: int) -> None:
     """Take the complement of three digits."""
     for p in range(first, first + 3):
@@ -80,7 +80,7 @@ def _flip(planes: Words, first: np.int64, n_words: int) -> None:
             planes[p, w] = ~planes[p, w]
 
 
-@part
+@partial(part, is_apart=True)
 def _count(
     lines: Words, units: Integers, u: int, groups: Words, planes: Words, n_words: int
 ) -> None:
@@ -101,36 +101,57 @@ def _count(
             _flip(planes, np.int64(groups[i, 0]), n_words)
 
 
-@part
-def _reaches(planes: Words, n_planes: int, count: int, line: Words, n_words: int) -> None:
+@partial(part, is_apart=True)
+def _reaches(
+    planes: Words, n_planes: int, count: int, lines: Words, line: int, n_words: int
+) -> None:
     """Write which rows' counts are at least a number."""
     is_beyond = count >> n_planes != 0
     for w in range(n_words):
-        line[w] = NONE if is_beyond else ALL
+        lines[line, w] = NONE if is_beyond else ALL
     for p in range(n_planes):
-        plane = planes[p]
         if is_beyond or count >> p & 1:
             for w in range(n_words):
-                line[w] &= plane[w]
+                lines[line, w] &= planes[p, w]
         else:
             for w in range(n_words):
-                line[w] |= plane[w]
+                lines[line, w] |= planes[p, w]
 
 
-@part
-def _add_counts(planes: Words, unit: Integers, worth: int, sums: Shorts, n_words: int) -> None:
+@partial(part, is_apart=True)
+def _add_counts(
+    planes: Words, units: Integers, u: int, worth: int, sums: Shorts, n_words: int
+) -> None:
     """Add what counts are worth to the sums of rows."""
+    least = units[u, 3] * worth
     for w in range(n_words):
-        some = sums[64 * w : 64 * (w + 1)]
         for k in range(64):
-            some[k] -= unit[3] * worth
-        for p in range(unit[2]):
+            sums[64 * w + k] -= least
+        for p in range(units[u, 2]):
             word, value = planes[p, w], np.int16(worth << p)
             for k in range(64):
-                some[k] += value if word >> np.uint64(k) & ONE else 0
+                sums[64 * w + k] += value if word >> np.uint64(k) & ONE else 0
 
 
-@part
+@partial(part, is_apart=True)
+def _add_numbers(
+    numbers: Shorts, groups: Integers, first: int, middle: int, last: int, sums: Shorts
+) -> None:
+    """Sum groups of numbers, of which those from ``middle`` on are taken off."""
+    for r in range(PART):
+        sums[0, r] = 0
+    for i in range(first, last):
+        # Eight at once, so that sums are seldom stored.
+        a, b, c, d = groups[i, 0], groups[i, 1], groups[i, 2], groups[i, 3]
+        e, f, g, h = groups[i, 4], groups[i, 5], groups[i, 6], groups[i, 7]
+        sign = np.int16(1) if i < middle else np.int16(-1)
+        for r in range(PART):
+            abcd = numbers[a, r] + numbers[b, r] + numbers[c, r] + numbers[d, r]
+            efgh = numbers[e, r] + numbers[f, r] + numbers[g, r] + numbers[h, r]
+            sums[0, r] += sign * (abcd + efgh)
+
+
+@partial(part, is_apart=True)
 def _sum_numbers(
     model: Sliced,
     numbers: Shorts,
@@ -146,29 +167,15 @@ def _sum_numbers(
         first, middle, last = units[u, 0], units[u, 1], units[u, 2]
         if first == last:
             continue
-        for r in range(PART):
-            sums[r] = 0
-        for i in range(first, last):
-            # Eight at once, so that sums are seldom stored.
-            a, b = numbers[groups[i, 0]], numbers[groups[i, 1]]
-            c, d = numbers[groups[i, 2]], numbers[groups[i, 3]]
-            e, f = numbers[groups[i, 4]], numbers[groups[i, 5]]
-            g, h = numbers[groups[i, 6]], numbers[groups[i, 7]]
-            if i < middle:
-                for r in range(PART):
-                    sums[r] += a[r] + b[r] + c[r] + d[r] + e[r] + f[r] + g[r] + h[r]
-            else:
-                for r in range(PART):
-                    sums[r] -= a[r] + b[r] + c[r] + d[r] + e[r] + f[r] + g[r] + h[r]
+        _add_numbers(numbers, groups, first, middle, last, sums)
         if kept[u] < 0:
-            pack(sums, np.int16(limits[u]), lines[1 + u, words_of(piece)])
+            pack(sums, 0, np.int16(limits[u]), lines, 1 + u, piece * (PART // 64))
         else:
-            waiting = by_numbers[kept[u]]
             for r in range(PART):
-                waiting[piece * PART + r] = sums[r]
+                by_numbers[kept[u], piece * PART + r] = sums[0, r]
 
 
-@part
+@partial(part, is_apart=True)
 def _choose(
     sums: Shorts,
     output: int,
@@ -177,15 +184,18 @@ def _choose(
     by_output: bool,
     best: Floats,
     found: Integers,
+    start: int,
+    n_rows: int,
 ) -> None:
     """Let an output win the rows in which its score is better than the best so far."""
-    for r in range(len(found)):
+    for r in range(n_rows):
         score = sums[r] * unit
         score = (1.0 if score >= threshold else 0.0) if by_output else score - threshold
         # Without a branch, which rows of mixed classes would mispredict.
-        is_better = score > best[r]
+        place = np.uint64(start) + np.uint64(r)
+        is_better = output == 0 or score > best[r]
         best[r] = score if is_better else best[r]
-        found[r] = output if is_better else found[r]
+        found[place] = output if is_better else found[place]
 
 
 @compiled
@@ -197,27 +207,27 @@ def predict_rows(
     Returns the row that is refused; or the number of rows, and one more if a cell is missing. The
     last two arguments are what :func:`predict_row` takes.
     """
-    widths, fills = model.widths, floats[1 : 1 + X.shape[1]]
+    widths, fills, cells = model.widths, floats[1 : 1 + X.shape[1]], X.reshape(-1)
     n_outputs, n_numbers = widths[-1], len(model.is_text)
     room = min(ROWS, -(-len(X) // PART) * PART)  # for as many rows as there are, in whole parts
     before, after = zeros(model.n_lines, room // 64), zeros(model.n_lines, room // 64)
     planes = zeros(MOST_PLANES + 2, room // 64)
-    numbers = zeros(1 + model.n_digits * n_numbers, PART // 4).view(np.int16)
+    numbers = zeros(2 + model.n_digits * n_numbers, PART // 4).view(np.int16)
     by_numbers = zeros(1 + model.kept.max(), room // 4).view(np.int16)
-    sums = zeros(1, room // 4).view(np.int16)[0]
-    some = zeros(1, PART // 4).view(np.int16)[0]
+    parts, some = zeros(room // PART, PART // 4).view(np.int16), zeros(1, PART // 4).view(np.int16)
+    sums = parts.reshape(-1)  # of a block
     tile = zeros(TILE + 1, PART + 8).view(np.float64)
-    best, scores = np.zeros(room), np.zeros(n_outputs)
+    best, scores = np.empty(room), np.zeros(n_outputs)
     is_odd, has_gaps = np.zeros(room // PART, dtype=np.bool_), False
     for start in range(0, len(X), ROWS):
-        n_rows, told = min(ROWS, len(X) - start), found[start : start + ROWS]
+        n_rows = min(ROWS, len(X) - start)
         n_pieces = -(-n_rows // PART)
         n_words = n_pieces * (PART // 64)
         for piece in range(n_pieces):
-            first = piece * PART
-            count = min(PART, n_rows - first)
+            first = start + piece * PART
+            count = min(PART, start + n_rows - first)
             has_room, some_missing = encode_part(
-                X, start + first, count, fills, model, piece, tile, numbers, before
+                cells, first * X.shape[1], count, fills, model, piece, tile, numbers, before
             )
             is_odd[piece], has_gaps = not has_room, has_gaps or some_missing
             _sum_numbers(model, numbers, piece, some, by_numbers, after)
@@ -226,33 +236,52 @@ def predict_rows(
             is_last = layer + 1 == len(widths)
             unit = model.step if layer == 0 and n_numbers and model.step > 0.0 else 1.0
             for i in range(widths[layer]):
-                row, kept = model.units[u], model.kept[i] if layer == 0 else -1
-                has_bits = row[1] > row[0]
-                u += 1
+                kept = model.kept[i] if layer == 0 else -1
+                n_planes, count = model.units[u, 2], model.units[u, 4]
+                has_bits = model.units[u, 1] > model.units[u, 0]
                 if has_bits:
-                    _count(before, model.units, u - 1, model.groups, planes, n_words)
+                    _count(before, model.units, u, model.groups, planes, n_words)
                 if kept < 0 and not is_last:
                     if layer > 0 or model.sums[i, 0] == model.sums[i, 2]:
-                        _reaches(planes, row[2], row[4], after[1 + i], n_words)
+                        _reaches(planes, n_planes, count, after, 1 + i, n_words)
+                    u += 1
                     continue
-                for r in range(64 * n_words):
-                    sums[r] = 0
                 if kept >= 0:
                     for r in range(64 * n_words):
                         sums[r] = by_numbers[kept, r]
+                else:
+                    for r in range(64 * n_words):
+                        sums[r] = 0
                 if has_bits:
-                    _add_counts(planes, row, model.worth if layer == 0 else 1, sums, n_words)
+                    worth = model.worth if layer == 0 else 1
+                    _add_counts(planes, model.units, u, worth, sums, n_words)
+                u += 1
                 if not is_last:
-                    pack(sums, np.int16(model.limits[i]), after[1 + i, :n_words])
+                    for piece in range(n_pieces):
+                        word = piece * (PART // 64)
+                        pack(parts, piece, np.int16(model.limits[i]), after, 1 + i, word)
                     continue
-                if i == 0:
-                    best[:] = -np.inf
-                _choose(sums, i, unit, model.thresholds[i], model.by_output, best, told)
+                limit = model.thresholds[i]
+                _choose(sums, i, unit, limit, model.by_output, best, found, start, n_rows)
             before, after = after, before
         for piece in range(n_pieces):
             if is_odd[piece]:
-                for r in range(piece * PART, min((piece + 1) * PART, n_rows)):
-                    told[r] = predict_row(X[start + r], integers, floats, scores)
-                    if told[r] < 0:
-                        return start + r
+                for r in range(start + piece * PART, start + min((piece + 1) * PART, n_rows)):
+                    found[r] = predict_row(X[r], integers, floats, scores)
+                    if found[r] < 0:
+                        return r
     return len(X) + has_gaps
+
+
+@compiled
+def write_texts(
+    texts: NDArray[np.uint8], size: int, outcomes: Integers, cells: NDArray[np.uint8]
+) -> None:
+    """Write the text of every outcome, all of one size and with room for a vector after them."""
+    for r in range(len(outcomes)):
+        to, first = r * size, outcomes[r] * size
+        if to + WIDTH <= len(cells):
+            copy(texts, first, cells, to)  # The next text goes over what is too much.
+            continue
+        for i in range(size):
+            cells[to + i] = texts[first + i]
