@@ -23,7 +23,8 @@ from deployed.compiled import Candidate, candidate
 def our_candidates(X, X_test, y, y_test, seconds: float) -> Iterator[Candidate]:
     """Train the networks of every recipe and compile them, for size and for speed."""
     for label, settings in recipes(seconds, many=len(set(y)) > 4):
-        model = bdnn.BDNNClassifier(objective="loss", random_state=0, **settings).fit(X, y)
+        settings = {"objective": "loss", "random_state": 0} | settings
+        model = bdnn.BDNNClassifier(**settings).fit(X, y)
         for optimise in ("size", "speed"):
             header = model.to_c(name="ours", input="uint8", optimise=optimise)
             source = header.text + "int classify(const uint8_t *x) { return ours_predict(x); }\n"
@@ -47,6 +48,17 @@ def recipes(seconds: float, *, many: bool) -> Iterator[tuple[str, dict[str, Any]
             "limits": bdnn.Limits(seconds=seconds),
         }
         yield f"{shape} {weights} {scale or 'raw'}", settings
+    for width in (32, 64, 128) if many else (4, 16):
+        # Keys of columns say for C what all cuts of one add to all units.
+        yield (
+            f"{width} ternary learnt cuts",
+            {
+                "hidden": (width,),
+                "inputs": bdnn.Inputs("cuts", cuts=7),
+                "objective": "accuracy",
+                "limits": bdnn.Limits(seconds=seconds),
+            },
+        )
     plain = {"inputs": bdnn.Inputs(scale=None), "weights": "ternary"}
     for units in (2, 3, 4, 5, 6):
         # Such a unit compares a feature with a number, as a node of a tree does.

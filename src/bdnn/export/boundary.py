@@ -179,8 +179,9 @@ def column_inputs(
             near = rng.choice(cuts or [0.0], count) * unit
             X[:, j] = near + np.where(rng.random(count) < 0.5, 0, rng.normal(size=count) * spread)
             X[:, j] = _neighbour(inputs, X[:, j], rng)
-        gap = np.nan if not inputs.is_integer else float(inputs.missing or 0)
-        X[rng.random(count) < 0.15, j] = gap
+        if inputs.may_be_missing:
+            gap = np.nan if inputs.missing is None else float(inputs.missing)
+            X[rng.random(count) < 0.15, j] = gap
     if inputs.is_integer:
         return np.clip(np.rint(X), inputs.ranges[0][0], inputs.ranges[0][1])
     return X

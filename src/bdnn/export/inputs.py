@@ -63,6 +63,11 @@ class InputFormat:
         return self.kind not in REAL_TYPES
 
     @property
+    def may_be_missing(self) -> bool:
+        """Whether an input can say that there is no value."""
+        return self.missing is not None or not self.is_integer
+
+    @property
     def largest(self) -> float:
         """Largest number of a real type that Python takes."""
         return min(LARGEST_INPUT, float(self.reals.max))

@@ -31,6 +31,8 @@ _BLOCK_ENTRIES = 1 << 17
 # Entries of rows after which compiled code is worth loading, and those that a call counts for.
 _MANY_ENTRIES = 1 << 22
 _CALL_ENTRIES = 1 << 12
+# Rows whose labels compiled code copies sooner.
+_MANY_ROWS = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +174,7 @@ class Model:
 
     def named(self, outcomes: NDArray[np.intp], labels: NDArray[Any]) -> NDArray[Any]:
         """Labels of outcomes, by compiled code if that is there."""
-        if not LOADING.is_ready:
+        if len(outcomes) < _MANY_ROWS or not LOADING.is_ready:
             return labels.take(outcomes)
         from bdnn.model.predictor import take
 

@@ -274,16 +274,20 @@ def test_votes_on_bits_are_counted_in_words(loops, kind):
         assert len(set(wanted.tolist())) > 1
 
 
-def make_cuts(rng, n_columns, n_cuts, hidden, *, ties="score", last="ternary", unused=0):
+def make_cuts(
+    rng, n_columns, n_cuts, hidden, *, ties="score", last="ternary", unused=0, has_gaps=True
+):
     """A model on cuts alone, the last columns unused."""
     bits = [
         Bit(j, "ge", float(c))
         for j in range(n_columns - unused)
         for c in sorted(rng.choice(np.arange(1, 100), n_cuts, replace=False).tolist())
     ]
-    bits.append(Bit(0, "missing"))
-    columns = [Column(f"c{j}", fill=50.0, missing="fill") for j in range(n_columns)]
-    columns[0] = Column("c0", fill=50.0, missing="bit")
+    missing = "fill" if has_gaps else "none"
+    columns = [Column(f"c{j}", fill=50.0, missing=missing) for j in range(n_columns)]
+    if has_gaps:
+        bits.append(Bit(0, "missing"))
+        columns[0] = Column("c0", fill=50.0, missing="bit")
     encoder = Encoder(tuple(columns), (), tuple(bits))
     weights = ["ternary"] * len(hidden) + [last]
     shape = Architecture.create(encoder.n_inputs, 5, hidden=hidden, weights=weights, ties=ties)
@@ -330,6 +334,25 @@ def test_speed_adds_rows_that_keys_say(kind, columns, options, sources):
         assert (found == wanted).all()
         seen.update(wanted.tolist())
     assert len(seen) > 1
+
+
+@needs_compiler
+@pytest.mark.parametrize("optimise", ["size", "speed"])
+@pytest.mark.parametrize(("kind", "end"), [("uint8", 255), ("int8", -128)])
+@pytest.mark.parametrize("columns", [(20, 5, (9,)), (3, 2, ()), (20, 5, (9,), 3)])
+def test_every_integer_is_a_value_where_training_had_no_gaps(optimise, kind, end, columns):
+    rng = np.random.default_rng(2)
+    columns, unused = columns[:3], (*columns, 0)[3]
+    model = make_cuts(rng, *columns, unused=unused, has_gaps=False)
+    export = export_c(model, input=kind, optimise=optimise)
+    assert "MISSING" not in export.text
+    X = compared_inputs(model, export.inputs, 2000, rng=rng)
+    X[rng.random(X.shape) < 0.1] = end
+    wanted = model.outcomes(X)
+    assert (wanted == answers(model, export.inputs, X)).all()
+    assert len(set(wanted.tolist())) > 1
+    (found,) = run_compiled([export], [X])
+    assert (found == wanted).all()
 
 
 @needs_compiler

@@ -57,7 +57,10 @@ def with_all_columns(model: Model) -> Model:
 
 
 def column_format(model: Model, kind: str, per_unit: int | str | None) -> InputFormat:
-    """What the function takes: raw values, places of texts, and a value that stands for none."""
+    """What the function takes: raw values, places of texts, and a value that stands for none.
+
+    An integer stands for a gap if there were some in training; else all are values.
+    """
     encoder = model.encoder
     kind = "double" if kind == "auto" else kind
     if kind == "scaled" or (encoder.numbers and kind != "double"):
@@ -77,7 +80,9 @@ def column_format(model: Model, kind: str, per_unit: int | str | None) -> InputF
     if kind not in INTEGER_TYPES:
         return InputFormat(kind, units)
     low, high = INTEGER_TYPES[kind]
-    missing = low if low < 0 else high
+    has_gaps = any(column.missing in ("bit", "fill") for column in encoder.columns)
+    has_gaps |= any(bit.kind == "missing" for bit in encoder.bits)
+    missing = (low if low < 0 else high) if has_gaps else None
     return InputFormat(kind, units, ((low, high),) * encoder.n_columns, missing)
 
 
@@ -93,10 +98,10 @@ class ColumnCode:
         """Codes of texts and of what is missing."""
         upper = self.name.upper()
         lines = []
-        if self.inputs.is_integer:
+        if self.inputs.missing is not None:
             lines += [
                 "/* An input that has no value. */",
-                f"#define {upper}_MISSING ({integer(self.inputs.missing or 0)})",
+                f"#define {upper}_MISSING ({integer(self.inputs.missing)})",
                 "",
             ]
         for j, column in enumerate(self.encoder.columns):
@@ -136,7 +141,7 @@ class ColumnCode:
     def body(self) -> list[str]:
         """Statements that fill ``q``."""
         encoder = self.encoder
-        used = sorted(set(encoder.column_of.tolist()))
+        used = sorted(set(encoder.column_of.tolist())) if self.inputs.may_be_missing else []
         lines = [f"    const int m{j} = {self._missing(j)};" for j in used]
         for place, number in enumerate(encoder.numbers):
             column = encoder.columns[number.column]
@@ -186,6 +191,8 @@ class ColumnCode:
         else:
             cut = float(bit.value or 0.0)
             gap, test = column.filling >= cut, self._compared(j, cut)
+        if not self.inputs.may_be_missing:
+            return test
         gap = gap and column.missing != "bit"
         return f"m{j} ? {int(gap)} : {test}"
 

@@ -107,7 +107,7 @@ def _of_digits(name: str, groups: Sequence[Sequence[int]]) -> Keys:
 
 @dataclass(frozen=True)
 class _Column:
-    """What bits are between the least inputs that change one, and last where there is no value."""
+    """What bits are between the least inputs that change one, and last without a value, if so."""
 
     changes: list[int]
     patterns: BoolArray
@@ -139,10 +139,11 @@ def keys_of_columns(
     none = _Column([], np.zeros((1, 0), dtype=bool))
     columns = [found.get(j, none) for j in chosen]
     _write_counts(code, [column.changes for column in columns], inputs, given, kind, length)
-    gaps = [len(column.patterns) - 1 for column in columns]
-    code.tables += constants("GAP", gaps + [0] * (length - len(gaps)))
-    missing = f"{given}[i] == {code.prefix.upper()}_MISSING"
-    code.add(f"for (i = 0; i < {length}; ++i)", f"    k0[i] = {missing} ? GAP[i] : k0[i];")
+    if inputs.missing is not None:
+        gaps = [len(column.patterns) - 1 for column in columns]
+        code.tables += constants("GAP", gaps + [0] * (length - len(gaps)))
+        missing = f"{given}[i] == {code.prefix.upper()}_MISSING"
+        code.add(f"for (i = 0; i < {length}; ++i)", f"    k0[i] = {missing} ? GAP[i] : k0[i];")
     names = [f"k0[{chosen.index(j)}]" for j in used]
     return Keys(names, [own[j] for j in used], [found[j].patterns for j in used])
 
@@ -168,6 +169,8 @@ def _column(
         if pattern != patterns[-1]:
             changes.append(end)
             patterns.append(pattern)
+    if inputs.missing is None:
+        return _Column(changes, np.array(patterns))
     # Raw values decide what a fill reaches, as no input may be equal to it.
     fill = np.nan if column.missing == "bit" else column.filling
     patterns.append(

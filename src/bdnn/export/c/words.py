@@ -75,7 +75,7 @@ class WordWriter:
         """Write the words; False, and nothing, if a fill has no like in the inputs' type."""
         bits, code, limits = self.halves.bits, self.code, self.halves.limits
         self.cuts.update({bit: self._cut(bit) for bit in bits if bit.kind == "ge"})
-        fills = [self._fill(j) for j in self._columns]
+        fills = [self._fill(j) for j in self._columns] if self.inputs.may_be_missing else []
         if None in fills or not all(self._none < cut < np.inf for cut in self.cuts.values()):
             return False
         width = len(limits) + len(bits)
@@ -185,16 +185,19 @@ class WordWriter:
         if n_columns < self.encoder.n_columns:
             code.tables += constants("COLUMN", columns)
             place = "COLUMN[i]"
-        fill = self._raw("FILL", [self._none if v is None else v for v in fills])
         code.stack += n_columns * (4 if self._type in ("float", "int32_t") else 8)
         code.add(f"{self._type} v[{n_columns}];")
-        self._write_loop(n_columns, f"v[i] = {self._is_missing(place)} ? {fill} : x[{place}];")
+        value = f"x[{place}]"
+        if self.inputs.may_be_missing:
+            fill = self._raw("FILL", [self._none if v is None else v for v in fills])
+            value = f"{self._is_missing(place)} ? {fill} : {value}"
+        self._write_loop(n_columns, f"v[i] = {value};")
 
     def _write_gaps(self) -> None:
         """Take missing values for none where a bit tells them; numbers have read the fill."""
         apart = {bit.column for bit in self.halves.bits if bit.kind != "missing"}
         apart &= set(np.flatnonzero(self.encoder.apart).tolist())
-        if not apart:
+        if not apart or not self.inputs.may_be_missing:
             return
         none = self._none
         text = integer(int(none)) if self.inputs.is_integer else real(none)
