@@ -158,6 +158,38 @@ def test_whole_cells_and_others_are_compared_alike(column):
     assert_like_the_forward_pass(model, np.concatenate(parts)[:, None])
 
 
+@pytest.mark.parametrize("encode", ["cuts", "both"])
+@pytest.mark.parametrize("hidden", [(), (8,)])
+@pytest.mark.parametrize("n_open", [0, 5])
+def test_units_that_one_column_tells(encode, hidden, n_open):
+    """Copies of bits, their opposites, counts of one column's bits, constants; and other units."""
+    rng = np.random.default_rng(n_open)
+    X = rng.integers(0, 9, (700, 3)) + 0.0
+    columns = (Column("a"), Column("b"), Column("c"))
+    kind = Architecture.create(1, 2).weights[0]
+    encoder = Encoder.learn(X, columns, Inputs(encode, cuts=5), weights=kind)
+    n, n_bits = encoder.n_numbers, encoder.n_bits
+    own = (np.array([bit.column for bit in encoder.bits]) == np.arange(3)[:, None]) + 0.0
+    bits = np.concatenate([np.eye(n_bits), -np.eye(n_bits), own, -own, np.zeros((2, n_bits))])
+    W = np.concatenate(
+        [np.hstack([np.zeros((len(bits), n)), bits]), np.zeros((n_open, n + n_bits))]
+    )
+    W[len(bits) :] = rng.integers(-1, 2, (n_open, n + n_bits))
+    limits = rng.choice([-2.0, -1.0, 0.0, 0.5, 1.0, 2.0, 3.0], len(W))
+    limits[: 2 * n_bits] = np.repeat([1.0, 0.0], n_bits)
+    order = rng.permutation(len(W))
+    layers, thresholds, values = [W[order]], [limits[order][:, None]], encoder.transform(X)
+    for width in (*hidden, 3):
+        values = (values @ layers[-1].T >= thresholds[-1][:, 0]) + 0.0
+        layers.append(rng.integers(-1, 2, (width, len(values.T))) + 0.0)
+        sums = values @ layers[-1].T
+        thresholds.append(sums[rng.integers(0, len(X), width), np.arange(width)][:, None])
+    shape = Architecture.create(n + n_bits, 3, hidden=(len(W), *hidden), weights="ternary")
+    model = Model(encoder, Network(shape, tuple(layers), tuple(thresholds)), ("p", "q", "r"))
+    assert len(set(model.predict(X))) > 1
+    assert_like_the_forward_pass(model, X)
+
+
 @pytest.mark.parametrize("length", [1, 9, 16, 17, 200])
 @pytest.mark.parametrize("count", [0, 1, 7, 1000])
 def test_texts_of_all_lengths_are_copied(length, count):

@@ -26,7 +26,7 @@ from bdnn.model.lines import (
     Words,
 )
 from bdnn.model.shorts import HEAD, LANES
-from bdnn.network.activation import STEP, FloatArray
+from bdnn.network.activation import STEP, BoolArray, FloatArray
 from bdnn.network.network import Network
 
 _CACHE_LINE = 64
@@ -52,16 +52,26 @@ def small_data(encoder: Encoder, network: Network) -> NDArray[np.uint8] | None:
     if not most:
         return None
     unit, n = encoder.step or 1.0, encoder.n_numbers
-    parts = [network.weights[0][:, :n].T, _bins(encoder, network).table / unit]
-    for W, t in zip(network.weights[1:], network.thresholds[:-1], strict=True):
-        parts += [_small_limits(t[:, 0] / unit)[None], W.T]
+    weights, limits = list(network.weights), [t[:, 0] for t in network.thresholds[:-1]]
+    table = told = _bins(encoder, network).table
+    n_open = len(weights[0])
+    if limits:
+        on, is_told = _told(encoder, network)
+        told, n_open = on @ weights[1].T, int(np.count_nonzero(~is_told))
+        weights[0], weights[1] = weights[0][~is_told], weights[1][:, ~is_told]
+        table, limits[0] = table[:, ~is_told], limits[0][~is_told]
+    parts = [weights[0][:, :n].T, table / unit]
+    for k, (W, t) in enumerate(zip(weights[1:], limits, strict=True)):
+        parts += [_small_limits(t / unit)[None], W.T]
+        if k == 0 and n_open < len(network.weights[0]):
+            parts.append(told)
         unit = 1.0  # of what hidden units say
     padded = [np.pad(part, ((0, 0), (0, -part.shape[1] % LANES))).ravel() for part in parts]
     integers, doubles = row_arrays(encoder, network)
     at_doubles = 8 * HEAD + integers.nbytes
     end = at_doubles + doubles.nbytes
     at_shorts = -(-end // _CACHE_LINE) * _CACHE_LINE
-    head = np.array([most, at_doubles, end, at_shorts], dtype=np.int64)
+    head = np.array([most, at_doubles, end, at_shorts, n_open], dtype=np.int64)
     shorts = np.concatenate(padded).astype(np.int16)
     # Vectors across two lines of cache are twice as slow.
     room = np.zeros(at_shorts + shorts.nbytes + _CACHE_LINE, dtype=np.uint8)
@@ -122,6 +132,20 @@ def _bins(encoder: Encoder, network: Network) -> _Bins:
     found = np.array(groups, dtype=np.int64).reshape(-1, 4)
     found[:, 2] += found[:, 1]
     return _Bins(found, np.concatenate(cuts), np.ascontiguousarray(np.concatenate(tables)))
+
+
+def _told(encoder: Encoder, network: Network) -> tuple[BoolArray, BoolArray]:
+    """What the bins of columns say of units that each looks at one of them and at no number.
+
+    Returns which of these are on in every row of the table, and which units they are.
+    """
+    bins, W, t = _bins(encoder, network), network.weights[0], network.thresholds[0][:, 0]
+    starts = bins.groups[:, 3]
+    group_of = np.searchsorted(starts, np.arange(len(bins.table)), side="right") - 1
+    looks = np.zeros((len(starts), len(W)), dtype=bool)
+    np.logical_or.at(looks, group_of, bins.table != 0)
+    is_told = (looks.sum(axis=0) == 1) & ~W[:, : encoder.n_numbers].any(axis=1)
+    return (bins.table >= t) & looks[group_of] & is_told, is_told
 
 
 def _is_exact(encoder: Encoder, network: Network) -> bool:

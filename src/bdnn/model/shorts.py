@@ -26,7 +26,7 @@ from bdnn.model.kernels import (
 #: Rows of 16 bits are filled up to so many.
 LANES = 32
 #: Integers that :func:`predict_small_row` reads first.
-HEAD = 4
+HEAD = 5
 
 
 @partial(part, is_apart=True)
@@ -108,14 +108,16 @@ def predict_small_row(row: Floats, data: NDArray[np.uint8]) -> int:
     """As :func:`predict_row`, without scores.
 
     The bytes begin with how many steps large numbers may be, with the ends of the integers and
-    doubles that follow, and with where the shorts begin. The shorts are the weights of the numbers
-    and the table, both in steps, and limits of the first units; then weights and limits of every
-    further layer. Their rows are filled up to multiples of lanes.
+    doubles that follow, with where the shorts begin, and with how many of the first units no bin
+    tells by itself. The shorts are the weights of the numbers and the table, both in steps, and
+    limits of these units; then weights and limits of every further layer. Between those of the
+    second is what the units that bins tell add to it, if there are any. Rows are filled up to
+    multiples of lanes.
     """
     integers, floats, shorts = data.view(np.int64), data.view(np.float64), data.view(np.int16)
     step, place = integers[1] // 8, integers[3] // 2
     n_terms, n_groups, n_rows = integers[HEAD], integers[HEAD + 1], integers[HEAD + 3]
-    n_layers, terms = integers[HEAD + 4], HEAD + COUNTS
+    n_layers, n_open, terms = integers[HEAD + 4], integers[4], HEAD + COUNTS
     groups = terms + 2 * n_terms
     shapes = groups + 4 * n_groups
     if has_refused(row, floats, step + 1):
@@ -128,20 +130,25 @@ def predict_small_row(row: Floats, data: NDArray[np.uint8]) -> int:
     widest = n_groups
     for layer in range(n_layers):
         widest = max(widest, integers[shapes + 3 * layer + 1])
-    places, n_places = np.empty(widest, dtype=np.uint64), n_groups
+    bins, places, n_places = np.empty(n_groups, np.uint64), np.empty(widest, np.uint64), 0
     cuts = step + 1 + len(row) + 3 * n_terms
-    find_bins(row, integers, groups, floats, cuts, places[:n_groups])
+    find_bins(row, integers, groups, floats, cuts, bins)
     best, most_score = 0, -np.inf
     for layer in range(n_layers):
         at = shapes + 3 * layer
         n_inputs, n_units, n_levels = integers[at], integers[at + 1], integers[at + 2]
+        if layer == 0:
+            n_units = n_open
         sums = np.zeros(-(-n_units // LANES) * LANES, dtype=np.int16)
         if layer == 0:
             _add_weighted(inputs, shorts, place, sums)
-            place, n_inputs = place + n_terms * len(sums), n_rows
-        # Bins of the row, or the units before that are on.
-        _add_rows(places, n_places, shorts, place, sums)
-        place += n_inputs * len(sums)
+            place += n_terms * len(sums)
+        else:
+            _add_rows(places, n_places, shorts, place, sums)
+            place += (n_open if layer == 1 else n_inputs) * len(sums)
+        if layer == 0 or (layer == 1 and n_open < integers[shapes + 1]):
+            _add_rows(bins, n_groups, shorts, place, sums)
+            place += n_rows * len(sums)
         if layer + 1 < n_layers:
             n_places = _list_active(sums, shorts, place, n_units, places)
             place += len(sums)

@@ -119,6 +119,15 @@ def _reaches(
 
 
 @partial(part, is_apart=True)
+def _take_line(
+    lines: Words, line: np.uint64, flips: np.uint64, to: Words, unit: int, n: int
+) -> None:
+    """Write a line for a unit that looks at nothing else, or its complement."""
+    for w in range(n):
+        to[unit, w] = lines[line, w] ^ flips
+
+
+@partial(part, is_apart=True)
 def _add_counts(
     planes: Words, units: Integers, u: int, worth: int, sums: Shorts, n_words: int
 ) -> None:
@@ -238,7 +247,12 @@ def predict_rows(
             for i in range(widths[layer]):
                 kept = model.kept[i] if layer == 0 else -1
                 n_planes, count = model.units[u, 2], model.units[u, 4]
-                has_bits = model.units[u, 1] > model.units[u, 0]
+                first, has_bits = model.units[u, 0], model.units[u, 1] > model.units[u, 0]
+                if n_planes == 1 and count == 1 and kept < 0 and not is_last:
+                    flips = ALL if model.units[u, 3] else NONE
+                    _take_line(before, model.groups[first, 3], flips, after, 1 + i, n_words)
+                    u += 1
+                    continue
                 if has_bits:
                     _count(before, model.units, u, model.groups, planes, n_words)
                 if kept < 0 and not is_last:
