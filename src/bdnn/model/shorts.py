@@ -130,10 +130,10 @@ def predict_small_row(row: Floats, data: NDArray[np.uint8]) -> int:
     widest = n_groups
     for layer in range(n_layers):
         widest = max(widest, integers[shapes + 3 * layer + 1])
-    bins, places, n_places = np.empty(n_groups, np.uint64), np.empty(widest, np.uint64), 0
+    bins, places = np.empty(n_groups, dtype=np.uint64), np.empty(widest, dtype=np.uint64)
     cuts = step + 1 + len(row) + 3 * n_terms
     find_bins(row, integers, groups, floats, cuts, bins)
-    best, most_score = 0, -np.inf
+    best, most_score, n_places = 0, -np.inf, np.int64(0)
     for layer in range(n_layers):
         at = shapes + 3 * layer
         n_inputs, n_units, n_levels = integers[at], integers[at + 1], integers[at + 2]
