@@ -72,7 +72,7 @@ def _add_weighted(inputs: Shorts, shorts: Shorts, weights: int, sums: Shorts) ->
 
 
 @partial(part, is_apart=True)
-def _add_rows(places: Words, n_places: int, shorts: Shorts, table: int, sums: Shorts) -> None:
+def _add_rows(places: Words, n_places: np.int64, shorts: Shorts, table: int, sums: Shorts) -> None:
     """Add rows of a table, eight at once."""
     width, first = np.uint64(len(sums)), np.uint64(table)
     whole = n_places // 8 * 8
