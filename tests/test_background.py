@@ -1,5 +1,6 @@
 """Loading in a thread of its own."""
 
+import os
 import subprocess
 import sys
 import threading
@@ -53,3 +54,14 @@ def test_a_forked_process_waits_for_no_thread_of_its_parent():
         timeout=60,
     )
     assert done.stdout == "done\n"
+
+
+def test_compilers_leave_standard_output_alone():
+    """Numba sets it while it colours a message, as it does where colorama is installed."""
+    code = (
+        "import bdnn.compiled; from numba.core.errors import termcolor;"
+        "assert termcolor().errmsg('wrong') == 'wrong'"
+    )
+    name = "NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING"
+    environment = {key: value for key, value in os.environ.items() if key != name}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from bdnn.network.architecture import Architecture
     from bdnn.network.network import Network
     from bdnn.training.limits import Limits
+
+# To colour a message of its compiler, numba sets standard output and error for a moment, in whatever
+# thread that is: what another thread redirected meanwhile would be undone.
+os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 
 __version__ = version("bdnn")
 
