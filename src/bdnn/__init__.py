@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from bdnn.network.network import Network
     from bdnn.training.limits import Limits
 
-# To colour a message of its compiler, numba sets standard output and error for a moment, in whatever
-# thread that is: what another thread redirected meanwhile would be undone.
+# To colour a message of its compiler, numba sets standard output and error for a moment, in
+# whatever thread that is: what another thread redirected meanwhile would be undone.
 os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 
 __version__ = version("bdnn")
