@@ -2,7 +2,8 @@
 
 Whether the class holds in a ball is asked with intervals: for l_inf the ball is a box; for l_1 and
 l_2 a sum of the first layer is also within ``r`` times the dual norm of its weights. The answer is
-monotone in the radius, so that bisection finds the largest one, all samples side by side.
+monotone in the radius, so that bisection finds the largest one, all samples side by side; among
+the few radii at which something comes into reach where there are only so many.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from bdnn.robustness.words import RowAtRisk, rows_at_risk, sentence
 
 _DOUBLINGS = 64
 _HALVINGS = 32
+_FIRST = 2.0**-4
 _ROWS_AT_ONCE = 1024
 
 
@@ -149,9 +151,11 @@ def is_guaranteed(around: PerturbationSet, radius: FloatArray) -> BoolArray:
 
 
 def _radii(around: PerturbationSet) -> FloatArray:
+    if around.levels is not None:
+        return _radii_between(around, around.levels)
     n_samples = len(around.X)
     always = is_guaranteed(around, np.full(n_samples, np.inf))
-    low, high = np.zeros(n_samples), np.full(n_samples, 2.0**-4)
+    low, high = np.zeros(n_samples), np.full(n_samples, _FIRST)
     rows = np.flatnonzero(~always)
     for _ in range(_DOUBLINGS):
         held = is_guaranteed(around.rows(rows), high[rows])
@@ -169,3 +173,20 @@ def _radii(around: PerturbationSet) -> FloatArray:
             np.where(held, high[rows], middle),
         )
     return np.where(always, np.inf, low)
+
+
+def _radii_between(around: PerturbationSet, levels: FloatArray) -> FloatArray:
+    """Radii just below the level, in the order of a sample's levels, where the class is lost."""
+    lines, n_levels = np.arange(len(levels)), levels.shape[1]
+    held, lost = np.full(len(levels), -1), np.full(len(levels), n_levels)
+    while (is_open := lost - held > 1).any():
+        middle = np.where(is_open, (held + lost) // 2, 0)
+        holds = is_guaranteed(around, levels[lines, middle])
+        held, lost = (
+            np.where(is_open & holds, middle, held),
+            np.where(is_open & ~holds, middle, lost),
+        )
+    ends = np.nextafter(levels[lines, np.minimum(lost, n_levels - 1)], -np.inf)
+    # The double next to a cut is as far from it as halvings find, which is not at all.
+    ends = np.where(ends < _FIRST * 2.0**-_HALVINGS, 0.0, ends)
+    return np.where(lost == n_levels, np.inf, ends)

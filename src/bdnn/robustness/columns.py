@@ -29,6 +29,12 @@ class ColumnSet(ColumnCosts):
         """Which coordinates are whole numbers: those of bins, and of columns of whole numbers."""
         return np.append(np.ones(len(self.bins), dtype=bool), self.domain.integer[self.numbered])
 
+    @property
+    def levels(self) -> FloatArray | None:
+        if self.norm != "linf" or len(self.numbered):
+            return None
+        return np.sort(np.concatenate(self.costs, axis=1), axis=1)
+
     def _raw_ends(self, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Least and largest raw value of every column with a number within radii."""
         js = self.numbered

@@ -203,6 +203,14 @@ class PerturbationSet:
         """A length within which all is that a single sample can become."""
         return np.inf
 
+    @property
+    def levels(self) -> FloatArray | None:
+        """All radii at which more comes into reach, in order; None if these are too many to list.
+
+        An array of shape (n_samples, n_levels).
+        """
+        return None
+
     def box(self, radius: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Smallest and largest coordinates within one radius per sample."""
         reach = radius[:, None] * self.unit
