@@ -205,7 +205,6 @@ def encode_part(
     Returns false if a cell or a number has no place, and whether a cell is missing or has none.
     """
     n_columns, n_numbers, word = len(fills), len(model.is_text), piece * (PART // 64)
-    # By names of their own: what is taken out of a tuple in a loop is counted each time.
     number_starts, is_text, values = model.number_starts, model.is_text, model.values
     bit_starts, kinds, bounds = model.bit_starts, model.bit_kinds, model.bit_values
     is_apart, step, most = model.is_apart, model.step, model.most

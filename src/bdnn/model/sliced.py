@@ -170,7 +170,6 @@ def _sum_numbers(
     lines: Words,
 ) -> None:
     """Sum the numbers of all units for a part of a block; write sums that wait, or who is on."""
-    # By names of their own: what is taken out of a tuple in a loop is counted each time.
     units, groups, kept, limits = model.sums, model.sum_groups, model.kept, model.limits
     for u in range(len(units)):
         first, middle, last = units[u, 0], units[u, 1], units[u, 2]
@@ -207,6 +206,58 @@ def _choose(
         found[place] = output if is_better else found[place]
 
 
+@partial(part, is_apart=True)
+def _follow(
+    model: Sliced,
+    n_rows: int,
+    before: Words,
+    after: Words,
+    planes: Words,
+    by_numbers: Shorts,
+    parts: Shorts,
+    best: Floats,
+    found: Integers,
+    start: int,
+) -> None:
+    """Let a block go through all layers, and write the classes of its rows."""
+    n_pieces = -(-n_rows // PART)
+    n_words, n_layers, sums, u = n_pieces * (PART // 64), len(model.widths), parts.reshape(-1), -1
+    for layer in range(n_layers):
+        is_last = layer + 1 == n_layers
+        for i in range(model.widths[layer]):
+            u += 1
+            kept = model.kept[i] if layer == 0 else -1
+            first, n_planes, count = model.units[u, 0], model.units[u, 2], model.units[u, 4]
+            has_bits = model.units[u, 1] > first
+            if n_planes == 1 and count == 1 and kept < 0 and not is_last:
+                flips = ALL if model.units[u, 3] else NONE
+                _take_line(before, model.groups[first, 3], flips, after, 1 + i, n_words)
+                continue
+            if has_bits:
+                _count(before, model.units, u, model.groups, planes, n_words)
+            if kept < 0 and not is_last:
+                if layer > 0 or model.sums[i, 0] == model.sums[i, 2]:
+                    _reaches(planes, n_planes, count, after, 1 + i, n_words)
+                continue
+            if kept < 0:
+                for r in range(64 * n_words):
+                    sums[r] = 0
+            else:
+                for r in range(64 * n_words):
+                    sums[r] = by_numbers[kept, r]
+            if has_bits:
+                _add_counts(planes, model.units, u, model.worth if layer == 0 else 1, sums, n_words)
+            if not is_last:
+                for piece in range(n_pieces):
+                    limit = np.int16(model.limits[i])
+                    pack(parts, piece, limit, after, 1 + i, piece * (PART // 64))
+                continue
+            unit = model.step if layer == 0 and len(model.is_text) and model.step > 0.0 else 1.0
+            limit = model.thresholds[i]
+            _choose(sums, i, unit, limit, model.by_output, best, found, start, n_rows)
+        before, after = after, before
+
+
 @compiled
 def predict_rows(
     X: Floats, found: Integers, model: Sliced, integers: Integers, floats: Floats
@@ -216,23 +267,19 @@ def predict_rows(
     Returns the row that is refused; or the number of rows, and one more if a cell is missing. The
     last two arguments are what :func:`predict_row` takes.
     """
-    widths, fills, cells = model.widths, floats[1 : 1 + X.shape[1]], X.reshape(-1)
-    n_outputs, n_numbers = widths[-1], len(model.is_text)
+    n_numbers, fills, cells = len(model.is_text), floats[1 : 1 + X.shape[1]], X.reshape(-1)
     room = min(ROWS, -(-len(X) // PART) * PART)  # for as many rows as there are, in whole parts
     before, after = zeros(model.n_lines, room // 64), zeros(model.n_lines, room // 64)
     planes = zeros(MOST_PLANES + 2, room // 64)
     numbers = zeros(2 + model.n_digits * n_numbers, PART // 4).view(np.int16)
     by_numbers = zeros(1 + model.kept.max(), room // 4).view(np.int16)
     parts, some = zeros(room // PART, PART // 4).view(np.int16), zeros(1, PART // 4).view(np.int16)
-    sums = parts.reshape(-1)  # of a block
     tile = zeros(TILE + 1, PART + 8).view(np.float64)
-    best, scores = np.empty(room), np.zeros(n_outputs)
+    best, scores = np.empty(room), np.empty(model.widths[-1])
     is_odd, has_gaps = np.zeros(room // PART, dtype=np.bool_), False
     for start in range(0, len(X), ROWS):
         n_rows = min(ROWS, len(X) - start)
-        n_pieces = -(-n_rows // PART)
-        n_words = n_pieces * (PART // 64)
-        for piece in range(n_pieces):
+        for piece in range(-(-n_rows // PART)):
             first = start + piece * PART
             count = min(PART, start + n_rows - first)
             has_room, some_missing = encode_part(
@@ -240,47 +287,11 @@ def predict_rows(
             )
             is_odd[piece], has_gaps = not has_room, has_gaps or some_missing
             _sum_numbers(model, numbers, piece, some, by_numbers, after)
-        u = 0
-        for layer in range(len(widths)):
-            is_last = layer + 1 == len(widths)
-            unit = model.step if layer == 0 and n_numbers and model.step > 0.0 else 1.0
-            for i in range(widths[layer]):
-                kept = model.kept[i] if layer == 0 else -1
-                n_planes, count = model.units[u, 2], model.units[u, 4]
-                first, has_bits = model.units[u, 0], model.units[u, 1] > model.units[u, 0]
-                if n_planes == 1 and count == 1 and kept < 0 and not is_last:
-                    flips = ALL if model.units[u, 3] else NONE
-                    _take_line(before, model.groups[first, 3], flips, after, 1 + i, n_words)
-                    u += 1
-                    continue
-                if has_bits:
-                    _count(before, model.units, u, model.groups, planes, n_words)
-                if kept < 0 and not is_last:
-                    if layer > 0 or model.sums[i, 0] == model.sums[i, 2]:
-                        _reaches(planes, n_planes, count, after, 1 + i, n_words)
-                    u += 1
-                    continue
-                if kept >= 0:
-                    for r in range(64 * n_words):
-                        sums[r] = by_numbers[kept, r]
-                else:
-                    for r in range(64 * n_words):
-                        sums[r] = 0
-                if has_bits:
-                    worth = model.worth if layer == 0 else 1
-                    _add_counts(planes, model.units, u, worth, sums, n_words)
-                u += 1
-                if not is_last:
-                    for piece in range(n_pieces):
-                        word = piece * (PART // 64)
-                        pack(parts, piece, np.int16(model.limits[i]), after, 1 + i, word)
-                    continue
-                limit = model.thresholds[i]
-                _choose(sums, i, unit, limit, model.by_output, best, found, start, n_rows)
-            before, after = after, before
-        for piece in range(n_pieces):
+        _follow(model, n_rows, before, after, planes, by_numbers, parts, best, found, start)
+        for piece in range(-(-n_rows // PART)):
             if is_odd[piece]:
-                for r in range(start + piece * PART, start + min((piece + 1) * PART, n_rows)):
+                first = start + piece * PART
+                for r in range(first, min(first + PART, start + n_rows)):
                     found[r] = predict_row(X[r], integers, floats, scores)
                     if found[r] < 0:
                         return r
