@@ -69,6 +69,7 @@ def test_numbers():
         X = rows(model, rng)[-30:]
         assert np.array_equal(Predictor(model)(X), model.predict(X))
         assert np.array_equal(Predictor(model)(X[0]), model.predict(X[:1])[0])
+        assert Predictor(model)(X[:0]).shape == model.predict(X[:0]).shape
 
 
 def mixed_model(rng, encode, weights, scale="auto"):

@@ -178,7 +178,8 @@ def sliced(encoder: Encoder, network: Network) -> Sliced | None:
     most = _room(encoder, network)
     if not most:
         return None
-    shape, n, unit = network.architecture, encoder.n_numbers, encoder.step or 1.0
+    shape, n = network.architecture, encoder.n_numbers
+    unit = encoder.step if n and encoder.step else 1.0
     _, terms, values = _inputs(encoder)
     column_of = encoder.column_of
     # Inputs go by their columns.

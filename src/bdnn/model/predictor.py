@@ -94,7 +94,7 @@ class Predictor:
             return self._labels[found]
         self._check(row)
         if self.model.targets is not None:
-            return np.array([self(line) for line in row]).reshape(len(row), -1)
+            return np.array([self(line) for line in row]).reshape(len(row), self._n_outputs)
         return take(self.model.labels, self.checked_outcomes(row)[0])
 
     def checked_outcomes(self, codes: FloatArray) -> tuple[NDArray[np.intp], bool]:

@@ -1,6 +1,7 @@
 """Headers of models with cuts, texts and gaps answer as Python does."""
 
 import subprocess
+from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
@@ -15,6 +16,7 @@ from bdnn.export.c.compiler import native_compiler, run_compiled
 from bdnn.model import Model, TargetScaler
 from bdnn.network.architecture import Architecture
 from bdnn.network.network import Network
+from tests.sentences import assert_one_sentence
 
 needs_compiler = pytest.mark.skipif(native_compiler() is None, reason="no C compiler")
 
@@ -353,6 +355,69 @@ def test_every_integer_is_a_value_where_training_had_no_gaps(optimise, kind, end
     assert len(set(wanted.tolist())) > 1
     (found,) = run_compiled([export], [X])
     assert (found == wanted).all()
+
+
+def make_texts(n_texts, missing="none"):
+    """A model of the first text, the last one, and all others."""
+    texts = tuple(f"t{i:03d}" for i in range(n_texts))
+    column = Column("job", "category", texts, texts[0], missing)
+    encoder = Encoder((column,), bits=(Bit(0, "is", texts[0]), Bit(0, "is", texts[-1])))
+    shape = Architecture.create(2, 3, hidden=(), weights="ternary")
+    weights = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
+    network = Network(shape, (weights,), (np.array([[0.3], [0.2], [0.1]]),))
+    return Model(encoder, network, ("p", "q", "r"))
+
+
+@needs_compiler
+@pytest.mark.parametrize(
+    ("kind", "missing", "most"),
+    [("uint8", "none", 255), ("uint8", "fill", 254), ("int8", "none", 128), ("int8", "fill", 128)],
+)
+@pytest.mark.parametrize("optimise", ["size", "speed"])
+def test_every_text_has_a_code_of_its_own(kind, missing, most, optimise):
+    model = make_texts(most, missing)
+    export = export_c(model, input=kind, optimise=optimise)
+    other = -1.0 if kind == "int8" else float(most)
+    X = np.array([*range(most), other])[:, None]
+    wanted = model.outcomes(np.where(other == X, -1.0, X))
+    assert wanted.tolist() == [0, *[2] * (most - 2), 1, 2]
+    (found,) = run_compiled([export], [X])
+    assert (found == wanted).all()
+    with pytest.raises(UnsupportedFeatureError, match="no room for the") as refused:
+        export_c(make_texts(most + 1, missing), input=kind)
+    assert_one_sentence(refused.value)
+
+
+@needs_compiler
+@pytest.mark.parametrize("optimise", ["size", "speed"])
+@pytest.mark.parametrize("has_gaps", [True, False])
+def test_inputs_that_change_nothing_are_no_warning(optimise, has_gaps):
+    """Cuts beyond the type; compilers are asked for all warnings as errors."""
+    rng = np.random.default_rng(0)
+    model = make_cuts(rng, 3, 4, (9,), has_gaps=has_gaps)
+    bits = tuple(replace(b, value=b.value and b.value + 1e6) for b in model.encoder.bits)
+    model = replace(model, encoder=replace(model.encoder, bits=bits))
+    export = export_c(model, input="uint8", optimise=optimise)
+    X = compared_inputs(model, export.inputs, 200, rng=rng)
+    (found,) = run_compiled([export], [X])
+    assert (found == answers(model, export.inputs, X)).all()
+
+
+@needs_compiler
+@pytest.mark.parametrize("kind", ["uint8", "int16"])
+@pytest.mark.parametrize("n_columns", [20, 36, 70])
+@pytest.mark.parametrize(
+    "flags",
+    [("-O3", "-march=native"), ("-O2", "-ftree-slp-vectorize", "-fno-tree-loop-vectorize")],
+)
+def test_vectorisers_of_compilers_are_not_misled(kind, n_columns, flags):
+    """A sum of 16 comparisons was wrong after gcc 12."""
+    rng = np.random.default_rng(0)
+    model = make_cuts(rng, n_columns, 16, (9,), has_gaps=False)
+    export = export_c(model, input=kind, optimise="speed")
+    X = rng.integers(0, 100, (500, n_columns)) + 0.0
+    (found,) = run_compiled([export], [X], flags=flags)
+    assert (found == answers(model, export.inputs, X)).all()
 
 
 @needs_compiler

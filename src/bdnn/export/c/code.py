@@ -125,7 +125,6 @@ def write_code(
     decision = plan.decision
     if isinstance(decision, Table) and plan.is_constant:
         code.add(f"return {decision.classes[0]};")
-        code.silence("x")
         return code
     first = first or FeatureWriter(plan, scaler, inputs, code).write
     keys = first if isinstance(first, Keys) else None

@@ -83,6 +83,15 @@ def column_format(model: Model, kind: str, per_unit: int | str | None) -> InputF
     has_gaps = any(column.missing in ("bit", "fill") for column in encoder.columns)
     has_gaps |= any(bit.kind == "missing" for bit in encoder.bits)
     missing = (low if low < 0 else high) if has_gaps else None
+    for j in np.unique(encoder.column_of[model.network.weights[0].any(axis=0)]).tolist():
+        column = encoder.columns[j]
+        # A text that is not listed has a code, too: -1, or what follows those that are.
+        last = len(column.values) - (low < 0)
+        if last > high - (missing == high):
+            raise UnsupportedFeatureError(
+                f"inputs of type {kind!r} have no room for the {len(column.values)} texts of "
+                f"column {column.name!r}, others and gaps: export with input 'int32'."
+            )
     return InputFormat(kind, units, ((low, high),) * encoder.n_columns, missing)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -257,6 +258,8 @@ def _framed(
         "#include <stdint.h>",
         *includes,
     ]
+    if not any(re.search(r"\bx\b", line) for line in body):
+        body = ["    (void)x;", *body]
     function = [
         "",
         *write_sizes(model, name),
@@ -347,6 +350,7 @@ def _around_network(
     plan, has_numbers = inner.plan, bool(model.encoder.numbers)
     given = ", y" if plan.n_numbers else ", weight" if plan.n_weights else ""
     call = f"{name}_network_{verb_of(plan)}(q{given});"
+    lines = writer.body()
     return _framed(
         model,
         inputs,
@@ -360,8 +364,8 @@ def _around_network(
         [*writer.constants(), *writer.helpers()],
         [
             f"    {'double' if has_numbers else 'uint8_t'} q[{n_inputs}];",
-            *(["    volatile double v;"] if model.encoder.step else []),
-            *writer.body(),
+            *(["    volatile double v;"] if any(" v = " in line for line in lines) else []),
+            *lines,
             f"    {'' if plan.n_numbers else 'return '}{call}",
         ],
         needs_real=not inner.is_integer,

@@ -18,8 +18,8 @@ from bdnn.network.activation import BoolArray
 
 # Bits of a key of bits; with more of them tables outgrow the first cache of a processor.
 _BITS = 4
-# Bytes of a vector, and how many comparisons a statement has.
-_VECTOR, _TERMS = 16, 16
+# Bytes of a vector.
+_VECTOR = 16
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,8 @@ def keys_of_columns(
     used = sorted({bit.column for bit in bits})
     own = {j: [i for i, bit in enumerate(bits) if bit.column == j] for j in used}
     found = {j: _column(encoder, [bits[i] for i in own[j]], inputs, cuts) for j in used}
+    if inputs.missing is None and not any(column.changes for column in found.values()):
+        return Keys(["0"] * len(used), [own[j] for j in used], [found[j].patterns for j in used])
     # To compare columns that nothing looks at takes less than to pick the others, up to some point.
     chosen = list(range(encoder.n_columns)) if 2 * len(used) >= encoder.n_columns else used
     size = size_of(inputs.c_type)
@@ -206,7 +208,7 @@ def _write_inputs(
 def _write_counts(
     code: Code, changes: list[list[int]], inputs: InputFormat, given: str, kind: str, length: int
 ) -> None:
-    """Count the changes that are not above the inputs, many in a statement."""
+    """Count the changes that are not above the inputs, those of all columns side by side."""
     most = max(map(len, changes))
     # Inputs are compared with the largest one below a change; none is above the largest of all.
     none = inputs.ranges[0][1]
@@ -215,16 +217,18 @@ def _write_counts(
         + [integer(none)] * (length - len(changes))
         for level in range(most)
     ]
+    below = f"{given}[i] > BELOW"
     if rows:
         code.tables += table("BELOW", inputs.c_type, rows)
-    for first in range(0, max(most, 1), _TERMS):
-        # Columns in the end that have fewer changes are left out.
-        reached = [i for i, own in enumerate(changes) if len(own) > first] or [0]
-        lanes = _VECTOR // size_of(inputs.c_type)
-        count = -(-(max(reached) + 1) // lanes) * lanes if first else length
-        terms = [f"({given}[i] > BELOW[{k}][i])" for k in range(first, min(first + _TERMS, most))]
-        before = ["k0[i]"] if first else []
+    code.add(
+        f"for (i = 0; i < {length}; ++i)",
+        f"    k0[i] = {below}[0][i];" if rows else "    k0[i] = 0;",
+    )
+    # One comparison in a statement: gcc 12 vectorises 16 that are added up wrongly.
+    if most > 1:
+        code.counters.add("j")
         code.add(
-            f"for (i = 0; i < {count}; ++i)",
-            f"    k0[i] = ({kind})({' + '.join(before + terms) or '0'});",
+            f"for (j = 1; j < {most}; ++j)",
+            f"    for (i = 0; i < {length}; ++i)",
+            f"        k0[i] = ({kind})(k0[i] + ({below}[j][i]));",
         )

@@ -180,8 +180,8 @@ class Code:
         return not all(any(map(_is_power_of_two, pair)) for pair in factors)
 
     def silence(self, name: str) -> None:
-        """Keep compilers from complaining of an input or variable that is never read."""
-        declared = 0 if name == "x" else None
+        """Keep compilers from complaining of a variable that is never read."""
+        declared = None
         for place, line in enumerate(self.body):
             if re.match(rf"\s*uint32_t {name}\b", line):
                 declared = place + 1
