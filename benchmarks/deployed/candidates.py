@@ -48,13 +48,13 @@ def recipes(seconds: float, *, many: bool) -> Iterator[tuple[str, dict[str, Any]
             "limits": bdnn.Limits(seconds=seconds),
         }
         yield f"{shape} {weights} {scale or 'raw'}", settings
-    for width in (32, 64, 128) if many else (4, 16):
+    for width, cuts in product((32, 64, 128) if many else (4, 16), (5, 7)):
         # Keys of columns say for C what all cuts of one add to all units.
         yield (
-            f"{width} ternary learnt cuts",
+            f"{width} ternary learnt {cuts} cuts",
             {
                 "hidden": (width,),
-                "inputs": bdnn.Inputs("cuts", cuts=7),
+                "inputs": bdnn.Inputs("cuts", cuts=cuts),
                 "objective": "accuracy",
                 "limits": bdnn.Limits(seconds=seconds),
             },

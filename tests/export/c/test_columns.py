@@ -411,7 +411,7 @@ def test_inputs_that_change_nothing_are_no_warning(optimise, has_gaps):
     [("-O3", "-march=native"), ("-O2", "-ftree-slp-vectorize", "-fno-tree-loop-vectorize")],
 )
 def test_vectorisers_of_compilers_are_not_misled(kind, n_columns, flags):
-    """A sum of 16 comparisons was wrong after gcc 12."""
+    """Keys that were sums of comparisons came out wrong after gcc 12."""
     rng = np.random.default_rng(0)
     model = make_cuts(rng, n_columns, 16, (9,), has_gaps=False)
     export = export_c(model, input=kind, optimise="speed")
