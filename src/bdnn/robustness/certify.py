@@ -151,8 +151,9 @@ def is_guaranteed(around: PerturbationSet, radius: FloatArray) -> BoolArray:
 
 
 def _radii(around: PerturbationSet) -> FloatArray:
-    if around.levels is not None:
-        return _radii_between(around, around.levels)
+    levels = around.levels
+    if levels is not None:
+        return _radii_between(around, levels)
     n_samples = len(around.X)
     always = is_guaranteed(around, np.full(n_samples, np.inf))
     low, high = np.zeros(n_samples), np.full(n_samples, _FIRST)

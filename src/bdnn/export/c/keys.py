@@ -18,8 +18,8 @@ from bdnn.network.activation import BoolArray
 
 # Bits of a key of bits; with more of them tables outgrow the first cache of a processor.
 _BITS = 4
-# Bytes of a vector.
-_VECTOR = 16
+#: Bytes of a vector.
+VECTOR = 16
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def keys_of_columns(
     # To compare columns that nothing looks at takes less than to pick the others, up to some point.
     chosen = list(range(encoder.n_columns)) if 2 * len(used) >= encoder.n_columns else used
     size = size_of(inputs.c_type)
-    length = -(-len(chosen) * size // _VECTOR) * _VECTOR // size
+    length = -(-len(chosen) * size // VECTOR) * VECTOR // size
     given = _write_inputs(code, encoder, chosen, inputs, length)
     n_values = max(len(column.patterns) for column in found.values())
     kind = f"uint{8 * size}_t" if n_values <= 256 else "uint16_t"
@@ -223,7 +223,7 @@ def _write_counts(
     ]
     if rows:
         code.tables += table("BELOW", inputs.c_type, rows)
-    lanes = _VECTOR // size_of(inputs.c_type)
+    lanes = VECTOR // size_of(inputs.c_type)
     code.counters.add("j")
     code.add(
         f"for (j = 0; j < {length}; j += {lanes}) {{",

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from bdnn.export.c.keys import Keys, keys_of_signs, keys_of_tests
+from bdnn.export.c.keys import VECTOR, Keys, keys_of_signs, keys_of_tests
 from bdnn.export.c.sums import AbstractSum
 from bdnn.export.c.text import Code, integer, size_of, table
 from bdnn.export.inputs import Integers
 from bdnn.export.plan.plan import LargestScore, Plan, Units
 
-# So many units fill vectors of so many bytes; and rows that a statement adds.
-_MANY, _VECTOR, _TERMS = 8, 16, 16
+# So many units fill vectors; and rows that a statement adds.
+_MANY, _TERMS = 8, 16
 _TYPES = ((2**7, "int8_t"), (2**15, "int16_t"), (2**31, "int32_t"))
 
 
@@ -74,7 +74,7 @@ class LookupSum(AbstractSum):
         least = min(-1, int(low.min()))
         entry = next(kind for size, kind in _TYPES if -size <= least and high < size)
         rows[0] = rows[0] + low
-        n_units, per_vector = len(W), _VECTOR // size_of(entry)
+        n_units, per_vector = len(W), VECTOR // size_of(entry)
         length = n_units if n_units < _MANY else -(-n_units // per_vector) * per_vector
         rest = [(0, 0), (0, length - n_units)]
         rows = [
